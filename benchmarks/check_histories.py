@@ -1,4 +1,4 @@
-"""How fast the checkers are: milliseconds for a run of 200 operations, and for the etcd logs of Porcupine's test data.
+"""The speed of the checkers: milliseconds for a run of 200 operations, and for the etcd logs of Porcupine's test data.
 
     python benchmarks/check_histories.py
     python benchmarks/check_histories.py --logs ../shared/histories/porcupine/jepsen --json
@@ -42,7 +42,7 @@ LOGS = Path(__file__).parents[1] / "tests" / "data" / "histories"
 
 
 class _AtomicRegisters:
-    """Registers that clients use concurrently, and that do take effect at one moment."""
+    """Registers that clients use concurrently, and whose operations take effect at one moment."""
 
     def __init__(self, seed: int) -> None:
         self.rng = random.Random(seed)
@@ -51,7 +51,7 @@ class _AtomicRegisters:
         self.written = 0
 
     def invoke(self, worker: int, process: int, time_us: int) -> int:
-        """A random operation on one of six keys; answers its row."""
+        """Invoke a random operation on one of six keys; return its row."""
         key = f"k{int(self.rng.random() * 6)}"
         f = ("read", "write", "cas")[int(self.rng.random() * 3)]
         self.written += 1
@@ -59,7 +59,7 @@ class _AtomicRegisters:
         return self.history.invoke(Operation(process, f, key, value), time_us, worker, NODE_NAMES[worker % 3])
 
     def take_effect(self, row: int) -> Outcome:
-        """What the operation in `row` comes to, now."""
+        """Let the operation in `row` take effect now; return its outcome."""
         f, key, value = self.history.f[row], self.history.key[row] or "", self.history.value[row]
         if f == "read":
             return ok(self.values.get(key))
@@ -70,7 +70,7 @@ class _AtomicRegisters:
 
 
 def atomic_run(seed: int, operations: int = 200, workers: int = 5) -> RunRecord:
-    """A valid run of a register workload, with three faults that bit."""
+    """Return a valid run of a register workload, with three faults that took effect."""
     registers = _AtomicRegisters(seed)
     rng, time_us = registers.rng, 0
     processes = list(range(workers))
@@ -103,7 +103,7 @@ def atomic_run(seed: int, operations: int = 200, workers: int = 5) -> RunRecord:
 
 
 def _best_ms(work: Callable[[], object]) -> float:
-    """The least time of several repetitions, in milliseconds."""
+    """Return the least time of several repetitions, in milliseconds."""
     best = float("inf")
     for _ in range(REPETITIONS):
         start = perf_counter()

@@ -1,11 +1,10 @@
-"""What it costs to wait for clocks: median latencies of `timestamped-kv` against the bound, for each way of waiting.
+"""The cost of waiting for clocks: median latencies of `timestamped-kv` against the bound, for each way of waiting.
 
     python benchmarks/clock_waits.py
     python benchmarks/clock_waits.py --bounds-ms 1,10 --seeds 5
 
-Simulated runs of the workload `read-write` with clocks that are right, over all keys and seeds. The bound is the
-largest
-offset (wait=write, restart) or the error that a clock admits (wait=commit). Links take 0.3 to 2.5 ms one way.
+Simulated runs of the workload `read-write` with correct clocks, over all keys and seeds. The bound is the
+largest offset (wait=write, restart) or the error that a clock admits (wait=commit). Links take 0.3 to 2.5 ms one way.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ WAITS = ("none", "write", "restart", "commit")
 
 
 def latencies_ms(wait: str, bound_ms: int, seeds: int) -> dict[str, float]:
-    """Function to median latency of successful operations, in milliseconds."""
+    """Return the median latency of successful operations by function, in milliseconds."""
     found: dict[str, list[int]] = {"read": [], "write": []}
     for seed in range(seeds):
         request = RunRequest(

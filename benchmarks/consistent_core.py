@@ -1,4 +1,4 @@
-"""What consistent-core costs as real processes: batches and pipelines off and on, more servers, and each read mode.
+"""The cost of consistent-core as real processes: batches and pipelines off and on, more servers, and each read mode.
 
 Every server is a process, every message crosses TCP and the harness's proxies, every entry is flushed before it is
 acknowledged, and every client has its next operation ready as soon as the last one completed. Three tables are printed:
@@ -6,10 +6,10 @@ acknowledged, and every client has its next operation ready as soon as the last 
 - *batching and pipelining*, 3 servers, writes only. Batching off: one entry in a request. Pipelining off: one request
   in flight to a follower. The last row lets the leader collect commands for 2 ms, so that they share a flush.
 - *servers*, writes only, both on, next to the relative write throughput that the book's chapter on quorums gives.
-  Both are relative to one server, which replicates to nobody and waits for its own disk only.
+  Both are relative to one server, which replicates to no other one and waits for its own disk only.
 - *read modes*, 3 servers, reads only.
 
-Nothing here is a test: figures depend on the machine and on what else it does; more servers than cores share them.
+This is no test: figures depend on the machine and its other load; more servers than cores share them.
 
     python benchmarks/consistent_core.py --seconds 3 --workers 16
     python benchmarks/consistent_core.py --table servers --json
@@ -50,7 +50,7 @@ BOOK_WRITE_THROUGHPUT = {1: 100, 2: 85, 3: 82, 4: 57, 5: 48, 6: 41, 7: 36}
 OPERATIONS_PER_SECOND_MAX = 20_000
 KEYS = 10
 PATIENT = {"request_timeout_ms": "2000", "client_timeout_ms": "5000"}
-"""Clients of a busy machine should wait, not ask again."""
+"""The timeout of clients, so long that they wait on a busy machine instead of retrying."""
 
 BATCHES_OFF, BATCHES_ON = {"batch_entries_max": "1"}, {"batch_entries_max": "64"}
 PIPELINE_OFF, PIPELINE_ON = {"in_flight_max": "1"}, {"in_flight_max": "5"}
@@ -58,7 +58,7 @@ PIPELINE_OFF, PIPELINE_ON = {"in_flight_max": "1"}, {"in_flight_max": "5"}
 
 @dataclass(frozen=True)
 class Measurement:
-    """One row: what was measured, operations that completed `ok` a second, and their latency."""
+    """One row: its case, operations that completed `ok` a second, and their latency."""
 
     case: str
     operations_per_second: float
@@ -69,7 +69,7 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Load:
-    """How long, with how many clients that are always busy, and how often; the best of all rounds is kept."""
+    """The load: seconds, clients that are always busy, and rounds, of which the best is kept."""
 
     seconds: float
     workers: int
@@ -77,7 +77,7 @@ class Load:
 
 
 def closed_loop(plan: Plan, load: Load, f: str) -> Plan:
-    """`plan` without faults, with more operations `f` ready at time 0 than there is time for."""
+    """Return `plan` without faults, with more operations `f` ready at time 0 than can be done in time."""
     count = int(load.seconds * OPERATIONS_PER_SECOND_MAX) // load.workers
     operations = [PlannedOperation(worker, 0, "write", f"k{worker % KEYS}", 0) for worker in range(load.workers)]
     operations += [
@@ -90,7 +90,7 @@ def closed_loop(plan: Plan, load: Load, f: str) -> Plan:
 
 
 def measure(case: str, load: Load, *, nodes: int = 3, f: str = "write", options: Mapping[str, str]) -> Measurement:
-    """Run `nodes` processes with `options` under `load`; of several rounds the one that was disturbed least."""
+    """Run `nodes` processes with `options` under `load`; return the fastest of several rounds."""
     rounds = [_measure_once(case, load, nodes, f, options) for _ in range(load.rounds)]
     return max(rounds, key=lambda found: found.operations_per_second)
 
@@ -127,7 +127,7 @@ def _figures(case: str, record: RunRecord, load: Load, f: str) -> Measurement:
 
 
 def batching_and_pipelining(load: Load) -> Iterator[Measurement]:
-    """Each off and on, and lingering on top."""
+    """Yield each off and on, and lingering on top."""
     yield measure("neither", load, options=BATCHES_OFF | PIPELINE_OFF)
     yield measure("pipelining", load, options=BATCHES_OFF | PIPELINE_ON)
     yield measure("batching", load, options=BATCHES_ON | PIPELINE_OFF)
@@ -136,13 +136,13 @@ def batching_and_pipelining(load: Load) -> Iterator[Measurement]:
 
 
 def servers(load: Load) -> Iterator[Measurement]:
-    """From one to seven servers."""
+    """Yield from one to seven servers."""
     for nodes in (1, 2, 3, 5, 7):
         yield measure(f"{nodes} server{'s' * (nodes > 1)}", load, nodes=nodes, options=BATCHES_ON | PIPELINE_ON)
 
 
 def read_modes(load: Load) -> Iterator[Measurement]:
-    """Reads in every mode."""
+    """Yield reads in every mode."""
     for mode in READ_MODES:
         yield measure(mode, load, f="read", options={"read_mode": mode})
 
@@ -165,7 +165,7 @@ def _print_table(name: str, rows: Iterator[Measurement]) -> list[Measurement]:
 
 
 def _print_beside_the_book(rows: list[Measurement]) -> None:
-    """The same figures relative to one server, the book's and the measured ones."""
+    """Print the same figures relative to one server, the book's and the measured ones."""
     one = rows[0].operations_per_second
     for row in rows:
         book = BOOK_WRITE_THROUGHPUT[int(row.case.split()[0])]
@@ -176,9 +176,9 @@ def main(arguments: list[str]) -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--table", choices=[*TABLES, "all"], default="all")
-    parser.add_argument("--seconds", type=float, default=3.0, help="how long each row is measured")
+    parser.add_argument("--seconds", type=float, default=3.0, help="seconds of each row")
     parser.add_argument("--workers", type=int, default=16, help="clients that are always busy")
-    parser.add_argument("--rounds", type=int, default=3, help="the best of so many is printed")
+    parser.add_argument("--rounds", type=int, default=3, help="rounds, of which the best is printed")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args(arguments)
     load = Load(options.seconds, options.workers, options.rounds)

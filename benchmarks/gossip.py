@@ -1,4 +1,5 @@
-"""How gossip grows with the cluster: rounds until all know all, messages and bytes per node and round, and when calm.
+"""The growth of gossip with the cluster: rounds until all nodes agree, messages and bytes per node and round, also when
+calm.
 
     python benchmarks/gossip.py                               clusters of 8, 30, 100, 300 and 1,000 simulated nodes
     python benchmarks/gossip.py --nodes 8,100 --option fanout=1 --option exchange=digest
@@ -68,7 +69,7 @@ class Measured(NamedTuple):
 
 
 def measured(nodes: int, options: dict[str, str], seed: int) -> Measured:
-    """Start a cluster, count the rounds until everybody knows everybody, then watch it being calm."""
+    """Start a cluster, count the rounds until all nodes know each other, then measure it when calm."""
     start = process_time()
     system = _CountingGossip()
     interval_us = GossipSettings.read(options).gossip_interval_us

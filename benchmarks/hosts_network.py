@@ -1,4 +1,4 @@
-"""How fast hosts of namespaces are up, answer, and have their network struck: times in milliseconds.
+"""The times in which hosts of namespaces start, answer, and get network faults, in milliseconds.
 
     python benchmarks/hosts_network.py
     python benchmarks/hosts_network.py --hosts 3 --repeat 20
@@ -40,14 +40,14 @@ def row(what: str, seconds: list[float]) -> None:
 
 
 def timed(action: Callable[[], object]) -> float:
-    """How long it takes."""
+    """Return the time that `action` takes."""
     began = time.monotonic()
     action()
     return time.monotonic() - began
 
 
 def up_and_down(count: int, repeat: int) -> None:
-    """Make sets of hosts and let them go."""
+    """Make sets of hosts and release them."""
     ups, downs = [], []
     for _ in range(repeat):
         began = time.monotonic()

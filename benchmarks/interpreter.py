@@ -1,7 +1,7 @@
-"""What the harness itself costs: operations a second through the interpreter, and its share of a processor.
+"""The cost of the harness itself: operations a second through the interpreter, and its share of a processor.
 
-The store is a dictionary in this process, so that what is measured is planning, dispatching, recording and writing down
-– everything but the store, its clients and its network.
+The store is a dictionary in this process, so that the figures cover planning, dispatching, recording and writing –
+everything except the store, its clients and its network.
 
     python benchmarks/interpreter.py                          # interpreter, whole real world, at a steady rate
     python benchmarks/interpreter.py --operations 1000000     # and the memory of a long run
@@ -10,8 +10,8 @@ The store is a dictionary in this process, so that what is measured is planning,
 `interpreter` polls and completes as fast as it can. `world` carries the same plan out as a run of real processes does:
 event loop, nemesis thread, watching of nodes, lines written to `history.jsonl`, for `--seconds` or until
 the last operation is done. `steady` has operations fall due at
-`--rate` a second and reports the processor time the harness needs meanwhile. Peak memory is of a process that did
-nothing else.
+`--rate` a second and reports the processor time the harness needs meanwhile. Peak memory is of a process without
+other work.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ KEYS = 10
 
 @dataclass(frozen=True)
 class Measurement:
-    """One row: operations, how long they took, the processor time of the harness, and its peak memory."""
+    """One row: operations, their time, the processor time of the harness, and its peak memory."""
 
     row: str
     operations: int
@@ -74,23 +74,23 @@ class MemoryClients:
         self._loop = asyncio.get_running_loop()
 
     def node_of(self, worker: int) -> NodeId:
-        """The node that `worker` would talk to."""
+        """Return the node that `worker` would talk to."""
         return self._nodes[worker % len(self._nodes)]
 
     def invoke(self, worker: int, operation: Operation, done: Callable[[Outcome], None]) -> None:
-        """Read or write."""
+        """Read or write one register."""
         self._loop.call_soon(done, perform(self._store, operation))
 
     def is_ready(self, worker: int) -> bool:
-        """Always."""
+        """Return True: the dictionary is always ready."""
         return True
 
     def reconnect(self, worker: int, process: int, error: str, done: Callable[[], None]) -> None:
-        """At once."""
+        """Return at once, as the dictionary is always there."""
         done()
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Close the clients, which have no connections."""
 
 
 class MemoryCluster(NodeCluster):
@@ -101,29 +101,29 @@ class MemoryCluster(NodeCluster):
         self.nodes = tuple(map(NodeId, plan.nodes))
 
     def config(self, node: NodeId) -> NodeConfig:
-        """Never asked for, as nothing starts."""
+        """Refuse: no node starts, so no configuration is needed."""
         raise LookupError(f"{node} has no process")
 
     async def start(self) -> None:
-        """There is nothing to start."""
+        """Start no process."""
 
     def address(self, node: NodeId) -> None:
-        """There is nothing to connect to."""
+        """Refuse: no node has an address."""
 
     async def close(self) -> None:
-        """There is nothing to release."""
+        """Release no process."""
 
     async def wait_until_serving(self, timeout_s: float) -> str:
-        """At once."""
-        return "the dictionary is there"
+        """Return at once, as the dictionary is always there."""
+        return "the dictionary"
 
     def open_clients(self, errors: list[str]) -> MemoryClients:
-        """Clients of the dictionary."""
+        """Return clients of the dictionary."""
         return MemoryClients(self.nodes)
 
 
 def perform(store: dict[str | None, Any], operation: Operation) -> Outcome:
-    """What a perfect register answers."""
+    """Return the answer of a perfect register."""
     if operation.f == "read":
         return ok(store.get(operation.key), None)
     store[operation.key] = operation.value
@@ -131,7 +131,7 @@ def perform(store: dict[str | None, Any], operation: Operation) -> Outcome:
 
 
 def plan_of(operations: int, workers: int, rate: int, seconds: float) -> Plan:
-    """Reads and writes, all due at once, or `rate` a second; a real run of it lasts `seconds`."""
+    """Return a plan of reads and writes, all due at once or `rate` a second; a real run of it lasts `seconds`."""
     request = RunRequest(system="consistent-core", faults=(), world="local", duration_s=1.0, workers=workers)
     plan = make_plan(request, resolve(request))
     step_us = 1_000_000 / rate if rate else 0.0
@@ -150,7 +150,7 @@ def plan_of(operations: int, workers: int, rate: int, seconds: float) -> Plan:
 
 
 def interpret(plan: Plan, folder: Path) -> tuple[int, float]:
-    """Poll and complete as fast as it goes; returns how many operations there were and in how many seconds."""
+    """Poll and complete as fast as possible; return the number of operations and of seconds."""
     began_s = time.perf_counter()
     store: dict[str | None, Any] = {}
     with open_history(folder) as sink:
@@ -165,11 +165,11 @@ def interpret(plan: Plan, folder: Path) -> tuple[int, float]:
 
 
 def carry_out(plan: Plan, folder: Path) -> tuple[int, float]:
-    """The whole real world around the dictionary; returns how many operations there were, in how many seconds."""
+    """Run the whole real world around the dictionary; return the number of operations and of seconds."""
     parts = resolve(plan)
     cluster = MemoryCluster(plan)
     with open_history(folder) as sink:
-        # The plan has no faults, so that nothing but processes and roles is ever asked of the port.
+        # The plan has no faults, so the port is asked for processes and roles only.
         run = RealRun(
             plan,
             parts,
@@ -190,7 +190,7 @@ ROWS: dict[str, Callable[[Plan, Path], tuple[int, float]]] = {
 
 
 def measure(row: str, operations: int, workers: int, rate: int, seconds: float) -> Measurement:
-    """Measure one row in this process, which should have done nothing else."""
+    """Measure one row in this process, which should have done no other work."""
     plan = plan_of(operations, workers, rate if row == "steady" else 0, seconds)
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / "run"
@@ -210,7 +210,7 @@ def measure(row: str, operations: int, workers: int, rate: int, seconds: float) 
 
 def main(arguments: list[str]) -> None:
     """Measure each row in a process of its own and print."""
-    parser = argparse.ArgumentParser(description="What the harness itself costs, with clients of a dictionary.")
+    parser = argparse.ArgumentParser(description="The cost of the harness itself, with clients of a dictionary.")
     parser.add_argument("--operations", type=int, default=100_000)
     parser.add_argument("--workers", type=int, default=5)
     parser.add_argument("--rate", type=int, default=2_000, help="of the row `steady`, operations a second")

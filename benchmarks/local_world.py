@@ -1,4 +1,4 @@
-"""How fast the local real world is: operations a second and latency with every client in a closed loop, no faults.
+"""The speed of the local real world: operations a second and latency with every client in a closed loop, no faults.
 
 Each client has its next operation ready as soon as the last one completed, so the figure is what nodes, proxies, disk
 and harness carry together on this machine. Nothing here is a test: figures depend on the machine.
@@ -32,7 +32,7 @@ KEYS = 10
 
 @dataclass(frozen=True)
 class Measurement:
-    """Operations that completed `ok` a second, their latency, and how long the cluster took to elect a leader."""
+    """Operations that completed `ok` a second, their latency, and the time in which the cluster elected a leader."""
 
     operations_per_second: float
     latency_us_p50: int
@@ -42,7 +42,7 @@ class Measurement:
 
 
 def closed_loop(plan: Plan, seconds: float) -> Plan:
-    """`plan` without faults, and with more reads and writes ready at time 0 than `seconds` can hold."""
+    """Return `plan` without faults, and with more reads and writes ready at time 0 than `seconds` can hold."""
     per_worker = int(seconds * OPERATIONS_PER_WORKER_AND_SECOND)
     operations = [
         PlannedOperation(

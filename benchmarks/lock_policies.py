@@ -28,7 +28,7 @@ _PLENTY = 400
 
 
 def measured(policy: str, clients: int, seeds: int, replication_factor: str = "1") -> tuple[float, float, float]:
-    """Committed operations a second, the share that was given up or refused, and the median latency in milliseconds."""
+    """Return committed operations a second, the share given up or refused, and the median latency in milliseconds."""
     committed = given_up = 0
     latencies: list[int] = []
     seconds = 0.0

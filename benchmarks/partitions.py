@@ -1,4 +1,4 @@
-"""What a node more costs: keys that change their place, against the least that must, for each way of spreading keys.
+"""The cost of one more node: keys that move, against the least number that must, for each way of spreading keys.
 
     python benchmarks/partitions.py                       3 to 4, 10 to 11 and 100 to 101 nodes
     python benchmarks/partitions.py --nodes 5 --keys 20000
@@ -43,11 +43,11 @@ from faultline.systems_under_test.reference.partitioned_kv.system import Partiti
 __all__ = ["main"]
 
 Placement = Callable[[int], str]
-"""The node of a hashed key."""
+"""A map from a hashed key to its node."""
 
 
 class Cost(NamedTuple):
-    """One way of spreading, at one size: what moved, and how full the fullest node is, all in percent."""
+    """One way of spreading, at one size: the keys that moved, and the load of the fullest node, all in percent."""
 
     moved: float
     fullest_before: float
@@ -55,13 +55,13 @@ class Cost(NamedTuple):
 
 
 def by_hash_of_nodes(nodes: Sequence[str]) -> tuple[Placement, Placement]:
-    """Hash modulo nodes, without partitions."""
+    """Return hash modulo nodes, without partitions."""
     before = list(nodes[:-1])
     return lambda hashed: before[hashed % len(before)], lambda hashed: nodes[hashed % len(nodes)]
 
 
 def by_partitions(partitions: int) -> Callable[[Sequence[str]], tuple[Placement, Placement]]:
-    """Fixed partitions, round robin at first and then evened out."""
+    """Return fixed partitions, round robin at first and then evened out."""
 
     def placements(nodes: Sequence[str]) -> tuple[Placement, Placement]:
         before = assign_round_robin(partitions, nodes[:-1], 1)
@@ -74,13 +74,13 @@ def by_partitions(partitions: int) -> Callable[[Sequence[str]], tuple[Placement,
 
 
 def by_rendezvous(nodes: Sequence[str]) -> tuple[Placement, Placement]:
-    """Fixed partitions, each at the node that rendezvous hashing gives, before and after."""
+    """Return fixed partitions, each at the node that rendezvous hashing gives, before and after."""
     before, after = assign_by_rendezvous(1024, nodes[:-1], 1), assign_by_rendezvous(1024, nodes, 1)
     return lambda hashed: before[hashed % 1024], lambda hashed: after[hashed % 1024]
 
 
 def by_ring(tokens: int) -> Callable[[Sequence[str]], tuple[Placement, Placement]]:
-    """A ring with so many tokens per node."""
+    """Return a ring with that many tokens per node."""
 
     def placements(nodes: Sequence[str]) -> tuple[Placement, Placement]:
         before, after = TokenRing(), TokenRing()
@@ -104,7 +104,7 @@ WAYS: dict[str, Callable[[Sequence[str]], tuple[Placement, Placement]]] = {
 
 
 def measured(way: Callable[[Sequence[str]], tuple[Placement, Placement]], nodes: int, keys: Sequence[int]) -> Cost:
-    """What one node more than `nodes` costs."""
+    """Return the cost of one node more than `nodes`."""
     before, after = way([f"node-{number}" for number in range(nodes + 1)])
     places = [(before(key), after(key)) for key in keys]
     moved = sum(old != new for old, new in places)
@@ -120,7 +120,7 @@ def _fullest(owners: Iterable[str]) -> int:
 
 
 class MoveTimes:
-    """An invariant that breaks never: it notes when partitions stop being written to, and when they begin again."""
+    """An invariant that never breaks: it notes when partitions stop taking writes, and when they take them again."""
 
     id = "move-times"
     statement = "moves take time"
@@ -133,7 +133,7 @@ class MoveTimes:
         self._stopped_us: dict[int, int] = {}
 
     def observe(self, time_us: int, _: str, event: PartitionsHosted, __: Report) -> None:
-        """Note it."""
+        """Note the time of the event."""
         if event.state == MIGRATING:
             self.first_us = time_us if self.first_us is None else self.first_us
             self._stopped_us.setdefault(event.partition, time_us)
@@ -151,7 +151,7 @@ class _Timed(PartitionedKv):
 
 
 def timed_moves(runs: int) -> tuple[list[int], list[int]]:
-    """How long each move took, and each whole rebalancing, in simulated microseconds."""
+    """Return the times of each move, and of each whole rebalancing, in simulated microseconds."""
     moves_us: list[int] = []
     whole_us: list[int] = []
     options = {"late_nodes": "1", "join_after_ms": "500", "reassign_every_ms": "200"}

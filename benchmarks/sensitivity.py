@@ -36,7 +36,7 @@ SEEDS = range(0, 4 * SAMPLED_EVERY, SAMPLED_EVERY)
 
 
 class Costs(NamedTuple):
-    """Milliseconds of a run."""
+    """The times of a run in milliseconds."""
 
     judging: float
     simulated: float
@@ -44,7 +44,7 @@ class Costs(NamedTuple):
 
 
 def measured(workload: str, operations: int) -> Costs:
-    """The mean over the seeds, after a run that warms up."""
+    """Return the mean over the seeds, after a run that warms up."""
     runs = [_run(workload, operations, seed) for seed in SEEDS]
     for each in runs[:1]:
         _costs(*each)

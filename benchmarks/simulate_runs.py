@@ -1,8 +1,8 @@
-"""How fast the simulated world is: complete runs and events a second on one core, and the memory it takes.
+"""The speed of the simulated world: complete runs and events a second on one core, and the memory it takes.
 
-A complete run is what a campaign does with one seed: plan it, simulate it, judge it. The three phases are timed apart,
+A complete run is the work of a campaign for one seed: plan it, simulate it, judge it. The three phases are timed apart,
 in processor time, so that a busy machine gives much the same figures.
-Nothing here is a test: figures depend on the machine, so none is compared with a threshold.
+This is no test: figures depend on the machine, so none is compared with a threshold.
 
     python benchmarks/simulate_runs.py --seeds 0..199
     python benchmarks/simulate_runs.py --system consistent-core --faults leadership --json
@@ -32,7 +32,7 @@ __all__ = ["Measurement", "main", "measure"]
 
 @dataclass
 class Measurement:
-    """What was measured: `seconds` of processor time by phase, and totals over all `runs`."""
+    """The figures: `seconds` of processor time by phase, and totals over all `runs`."""
 
     request: str
     seeds: str
@@ -47,7 +47,7 @@ class Measurement:
 
     @property
     def seconds_total(self) -> float:
-        """All phases together."""
+        """The processor time of all phases."""
         return sum(self.seconds.values())
 
     @property
@@ -62,7 +62,7 @@ class Measurement:
 
     @contextmanager
     def timed(self, phase: str) -> Iterator[None]:
-        """Add the processor time that the block takes to `phase`: what other programs do meanwhile does not count."""
+        """Add the processor time that the block takes to `phase`: other programs do not count."""
         start = process_time()
         yield
         self.seconds[phase] += process_time() - start
@@ -96,7 +96,7 @@ def _measure_into(measurement: Measurement, request: RunRequest, seeds: range) -
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Measure what the arguments ask for and print a table, or JSON."""
+    """Measure and print a table, or JSON."""
     options = _parser().parse_args(arguments)
     first, _, last = options.seeds.partition("..")
     request = RunRequest(

@@ -1,4 +1,4 @@
-"""How long a split brain lasts: until each side of a cut has one coordinator, and until both are one cluster again.
+"""The duration of a split brain: until each side of a cut has one coordinator, and until both are one cluster again.
 
     python benchmarks/split_brain.py                      clusters of 4, 8, 16 and 32 simulated nodes, 20 seeds each
     python benchmarks/split_brain.py --nodes 8 --option heartbeats=ring --option merge_interval_ms=1000
@@ -6,7 +6,7 @@
 Complete nodes of the system `emergent-leader`. When all are one cluster, it is cut into two halves, at a moment that
 the seed draws; each half has a seed node. *Parted* is the time from the cut until within each half all nodes follow one
 coordinator of that half and count exactly its nodes as members; *healed* the time from the end of the cut until all
-follow one coordinator and count all nodes. Simulated milliseconds, looked at every 10.
+follow one coordinator and count all nodes. Simulated milliseconds, sampled every 10.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Healing(NamedTuple):
 
 
 def measured(nodes: int, seed: int, options: dict[str, str], bugs: tuple[str, ...] = ()) -> Healing:
-    """Form a cluster, cut it into halves, and heal it. Raises TimeoutError when it takes more than ten seconds."""
+    """Form a cluster, cut it into halves, and heal it. Raise TimeoutError when it takes more than ten seconds."""
     world = SimulatedWorld(_plan(nodes, seed, options, bugs), cast("NodeSystem", EmergentLeader()), [])
     world.boot()
     names = list(world.hosts)
@@ -72,7 +72,7 @@ def _plan(nodes: int, seed: int, options: dict[str, str], bugs: tuple[str, ...])
 
 
 def _until(world: SimulatedWorld, groups: list[list[NodeId]], most_us: int) -> int:
-    """Run until in each of `groups` all agree on it; how long that took."""
+    """Run until in each of `groups` all agree on it; return the time that took."""
     start_us = until_us = world.scheduler.now_us
     while not all(_agrees(world, group) for group in groups):
         until_us += _STEP_US
@@ -83,7 +83,7 @@ def _until(world: SimulatedWorld, groups: list[list[NodeId]], most_us: int) -> i
 
 
 def _agrees(world: SimulatedWorld, group: Iterable[NodeId]) -> bool:
-    """Do all of `group` follow one membership, whose members they are, under one of them?"""
+    """Return whether all of `group` follow one membership, whose members they are, under one of them."""
     names: set[str] = set(group)
     nodes = [host.node for name, host in world.hosts.items() if name in names]
     found = [node.membership if isinstance(node, EmergentNode) else None for node in nodes]

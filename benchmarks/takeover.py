@@ -1,4 +1,4 @@
-"""How long a partition of `coordinated-kv` is silent after somebody was killed, against the time to live of leases.
+"""The silence of a partition of `coordinated-kv` after a node was killed, against the time to live of leases.
 
     python benchmarks/takeover.py          about a minute; twenty seeds for each line
 
@@ -24,7 +24,7 @@ AROUND_US = (2_300_000, 5_000_000)
 
 
 def silence_ms(aim: str, lease_ttl_ms: int, seed: int) -> float:
-    """The longest gap between two answers around the kill of whom `aim` means."""
+    """Return the longest gap between two answers around the kill of the node that `aim` names."""
     options = {"aim": aim, "partitions": "1", "lease_ttl_ms": str(lease_ttl_ms), "client_timeout_ms": "3000"}
     request = RunRequest(system="coordinated-kv", nodes=6, seed=seed, faults=("kill",), options=options)
     parts = resolve(request)

@@ -1,4 +1,4 @@
-"""What watches cost: events a second, latency, processor time and memory against the number of watchers and of keys.
+"""The cost of watches: events a second, latency, processor time and memory against the number of watchers and of keys.
 
     python benchmarks/watch_fan_out.py                          1 to 1,000 watchers of a tree of 100 keys, and one each
     python benchmarks/watch_fan_out.py --watchers 10,100 --keys 10 --puts 500
@@ -6,9 +6,8 @@
 `consistent-core` with three servers in the simulated world, without faults: one writer puts values under `jobs/0`,
 `jobs/1`, ... as fast as it is answered. In the first rows every watcher watches the whole tree, so that each put is
 told to all; in the others each watches one key, so that a put is told to those of its key. Latency and rates are
-simulated time: from the writer's request to the event at the watcher. The simulated network has no bandwidth, so what
-fan-out costs is in the processor time, which is given beside that of the same puts without any watcher.
-"""
+simulated time: from the writer's request to the event at the watcher. The simulated network has no bandwidth, so the
+cost of fan-out is in the processor time, which is given beside that of the same puts without any watcher."""
 
 from __future__ import annotations
 
@@ -43,7 +42,7 @@ _TREE = "jobs"
 
 
 class _Seen:
-    """When which value was put and when its events arrived."""
+    """The time at which each value was put, and those at which its events arrived."""
 
     def __init__(self) -> None:
         self.put_us: dict[int, int] = {}
@@ -52,7 +51,7 @@ class _Seen:
         self.world: SimulatedWorld | None = None
 
     def take(self, batch: WatchBatch) -> None:
-        """Events that reached a watcher."""
+        """Note the events that reached a watcher."""
         assert self.world is not None
         now_us = self.world.scheduler.now_us
         self.bytes += len(msgspec.msgpack.encode(batch))
@@ -90,7 +89,7 @@ class _ObservedCore(ConsistentCore):
 
 
 class Measured(NamedTuple):
-    """One row: what came of so many puts told to so many watchers."""
+    """One row: the figures of a number of puts for a number of watchers."""
 
     puts_per_second: float
     events_per_second: float
@@ -145,7 +144,7 @@ def _plan() -> Plan:
 
 
 def _memory_of(act: Callable[[], None], traces: bool) -> int:
-    """By how many bytes memory grows while acting; 0 when it is not traced, which costs time."""
+    """Return the growth of memory in bytes during `act`; 0 when it is not traced, as tracing costs time."""
     if not traces:
         act()
         return 0
@@ -171,7 +170,7 @@ def _drain(clients: list[SimulatedClient], paths: list[str]) -> None:
 def _put_all(
     world: SimulatedWorld, writer: SimulatedClient, keys: int, puts: int, seen: _Seen, drain: Callable[[], None]
 ) -> list[int]:
-    """One put after the other; how long each took."""
+    """Put one value after the other; return the time of each."""
     took_us: list[int] = []
 
     def ended(outcome: Outcome) -> None:
@@ -204,7 +203,7 @@ def _nobody_waits(_outcome: Outcome) -> None:
 
 
 def _least(watchers: int, keys: int, puts: int, is_one_key_each: bool) -> Measured:
-    """The measurement that took the least processor time; all of them are the same run."""
+    """Return the measurement that took the least processor time; all of them are the same run."""
     found = [measured(watchers, keys, puts, is_one_key_each) for _ in range(_REPETITIONS)]
     return min(found, key=lambda one: one.cpu_s)
 

@@ -1,6 +1,6 @@
-"""Names to objects: what ships with Faultline, and what other packages add by entry points.
+"""From names to objects: those that ship with Faultline, and those that other packages add by entry points.
 
-The groups of entry points stand in `faultline.harness.plugins`. Plug-ins are loaded only when named; one that cannot be
+The groups of entry points are in `faultline.harness.plugins`. Plug-ins are loaded only when named; one that cannot be
 loaded is reported when it is asked for and never disturbs the rest.
 """
 
@@ -97,7 +97,7 @@ _WORKLOADS = {
 
 
 class _Named(Protocol):
-    """What a run request and a plan have in common."""
+    """The fields that a run request and a plan share."""
 
     @property
     def system(self) -> str: ...
@@ -108,36 +108,37 @@ class _Named(Protocol):
 
 
 def systems() -> dict[str, str]:
-    """Every system but the real `stores`, as `module:attribute`; Faultline's own cannot be replaced by a plug-in."""
+    """Return every system but the real `stores`, as `module:attribute`; Faultline's own cannot be replaced by a
+    plug-in."""
     return plugged_in(SYSTEMS_GROUP) | _SYSTEMS
 
 
 def stores() -> dict[str, str]:
-    """Every real store by name, as `module:attribute`: systems too, but such as run on hosts only."""
+    """Return every real store by name, as `module:attribute`: systems that run on hosts only."""
     return dict(_STORES)
 
 
 def workloads() -> dict[str, str]:
-    """Every workload by name, as `module:attribute`."""
+    """Return every workload by name, as `module:attribute`."""
     return plugged_in(WORKLOADS_GROUP) | _WORKLOADS
 
 
 def fault_sets() -> tuple[str, ...]:
-    """The name of every fault set, Faultline's own first."""
+    """Return the name of every fault set, Faultline's own first."""
     from faultline.nemesis import PACKAGES
 
     return tuple(dict.fromkeys([*PACKAGES, *sorted(plugged_in(FAULTS_GROUP))]))
 
 
 def nemesis_kinds() -> tuple[str, ...]:
-    """The kind of every nemesis, Faultline's own first."""
+    """Return the kind of every nemesis, Faultline's own first."""
     from faultline.nemesis import NEMESES
 
     return tuple(dict.fromkeys([*NEMESES, *sorted(plugged_in(NEMESES_GROUP))]))
 
 
 def load_system(name: str) -> NodeSystem:
-    """The system called `name`. Raises UsageError with the nearest name when there is none."""
+    """Return the system called `name`. Raise UsageError with the nearest name when there is none."""
     system: NodeSystem = _made("system", name, _SYSTEMS | _STORES, lambda: systems() | _STORES)
     if hasattr(system, "mutants") and not hasattr(system, "planted_bugs"):  # a former name
         raise UsageError(
@@ -148,20 +149,20 @@ def load_system(name: str) -> NodeSystem:
 
 
 def load_workload(name: str) -> Workload:
-    """The workload called `name`. Raises UsageError with the nearest name when there is none."""
+    """Return the workload called `name`. Raise UsageError with the nearest name when there is none."""
     workload: Workload = _made("workload", name, _WORKLOADS, workloads)
     return workload
 
 
 def load_packages(names: Sequence[str]) -> tuple[Package, ...]:
-    """The fault packages called `names`, in order. Raises UsageError with the nearest name for an unknown one."""
+    """Return the fault packages called `names`, in order. Raise UsageError with the nearest name for an unknown one."""
     from faultline.nemesis import PACKAGES
 
     return tuple(PACKAGES[name] if name in PACKAGES else _plugged_in_package(name) for name in names)
 
 
 def load_nemeses(kinds: Iterable[str]) -> dict[str, Nemesis]:
-    """Faultline's own nemeses, and those of `kinds` that other packages provide, by kind."""
+    """Return, by kind, Faultline's own nemeses, and those of `kinds` that other packages provide."""
     from faultline.nemesis import NEMESES
 
     foreign = [kind for kind in kinds if kind not in NEMESES]
@@ -169,7 +170,7 @@ def load_nemeses(kinds: Iterable[str]) -> dict[str, Nemesis]:
 
 
 def fault_marks() -> frozenset[str]:
-    """The marks of all nemeses: what tells that a fault took effect. Those that cannot be loaded have none."""
+    """Return the marks of all nemeses, which show that a fault took effect. Those that cannot be loaded have none."""
     from faultline.nemesis import NEMESES
 
     marks = {nemesis.mark for nemesis in NEMESES.values()}
@@ -182,7 +183,7 @@ def fault_marks() -> frozenset[str]:
 
 
 def resolve(named: _Named) -> Parts:
-    """The parts of a run request or a plan."""
+    """Return the parts of a run request or a plan."""
     from faultline.nemesis import combined, heal_everything
 
     workload = load_workload(named.workload)
@@ -200,16 +201,15 @@ def resolve(named: _Named) -> Parts:
 
 
 def checkers_of(workload: Workload) -> tuple[Checker, ...]:
-    """What judges a run of `workload`, most important first: its own checkers, and the system's invariants."""
+    """Return the judges of a run of `workload`, most important first: its checkers, and the system's invariants."""
     from faultline.checkers import InvariantChecker
 
     return (*workload.checkers(), InvariantChecker())
 
 
 def anomalies_of(workload: Workload) -> Anomalies | None:
-    """The anomalies that fit `workload`: its own method `anomalies` if it has one, else those that ship under its name.
-
-    None where there are none.
+    """Return the anomalies that fit `workload`: its own method `anomalies` if it has one, else those that ship
+    under its name, else None.
     """
     from faultline.sensitivity.families import ANOMALIES
 
@@ -218,14 +218,14 @@ def anomalies_of(workload: Workload) -> Anomalies | None:
 
 
 def unknown_name(what: str, name: str, known: Iterable[str], listing: str) -> UsageError:
-    """The error for a name that stands in no table, with the nearest one that does."""
+    """Return the error for an unknown name, with the nearest known one."""
     near = difflib.get_close_matches(name, list(known), n=1)
     hint = f"Did you mean {near[0]}? " if near else ""
     return UsageError(f"There is no {what} called {name!r}.", f"{hint}See them with `faultline list {listing}`.")
 
 
 def _made(what: str, name: str, shipped: Mapping[str, str], known: Callable[[], dict[str, str]]) -> Any:
-    """The object called `name`, made by calling what stands under it."""
+    """Return the object called `name`, made by calling its class or function."""
     table = shipped if name in shipped else known()
     if name not in table:
         raise unknown_name(what, name, table, f"{what}s")

@@ -70,7 +70,7 @@ configure() {
   done
 }
 
-# Runs $@ on the machine at $1, as its process 1 and with its root as everybody's: a chroot could make no namespaces.
+# Runs $@ on the machine at $1, as its process 1 and with its root as that of all processes: a chroot could make no namespaces.
 enter() {
   local root=$1
   shift

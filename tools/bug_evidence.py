@@ -1,14 +1,14 @@
-"""What was measured about planted bugs and correct systems: records with seeds, and what still has to be measured.
+"""The measurements of planted bugs and correct systems: records with seeds, and the places that are still to be
+measured.
 
 A *place* is one cell of one shipped campaign, with one planted bug or none. Its measurement is a record in
 docs/reference/planted-bugs.jsonl, one line each, so that recording can stop anywhere and go on where it stopped, and
-two people who recorded different bugs merge line by line. A record says by which run command its seeds were run; when
-the campaign was changed since (other faults, other options), that command is another one and the record is stale.
+the records of two people merge line by line. A record names the run command of its seeds; when the campaign was changed
+since (other faults, other options), that command is another one and the record is stale.
 
-How soon a bug is found follows from the share of runs that found it: seeds are independent, so the number of runs until
-the first finding is geometric. The median is taken at the measured rate. The 95 % bound is taken at the lower end of
-the rate's Wilson interval, so that it errs towards too many runs.
-"""
+The number of runs until a bug is found follows from the share of runs that found it: seeds are independent, so the
+number of runs until the first finding is geometric. The median is taken at the measured rate. The 95 % bound is taken
+at the lower end of the rate's Wilson interval, so that it errs towards too many runs."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ __all__ = [
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT / "docs" / "reference" / "planted-bugs.jsonl"
 DETECTION = ROOT / "faultline" / "systems_under_test" / "patterns" / "detection.jsonl"
-"""What an installed package has of it: one line a planted bug."""
+"""The part of it in an installed package: one line a planted bug."""
 
 _REFERENCE = "faultline.systems_under_test.reference."
 
@@ -67,7 +67,7 @@ class Place(msgspec.Struct, frozen=True):
 
     @property
     def key(self) -> tuple[str, str, str, str]:
-        """What tells places apart."""
+        """The key that tells places apart."""
         return self.system, self.bug, self.campaign, self.cell.name
 
     @property
@@ -81,7 +81,7 @@ class Place(msgspec.Struct, frozen=True):
         return run_command(self.plan.request(self.cell, 0)).removesuffix(" 0")
 
     def command(self, seeds: str) -> str:
-        """The command that runs `seeds` of it as a campaign."""
+        """Return the command that runs `seeds` of it as a campaign."""
         words = ["faultline", "campaign", "--plan", self.campaign]
         words += ["--planted-bug", self.bug] if self.bug else []
         plan = load_plan(self.campaign)
@@ -92,13 +92,13 @@ class Place(msgspec.Struct, frozen=True):
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of the seeds `0..runs-1` at one place.
+    """The results of the seeds `0..runs-1` at one place.
 
     `found` counts the runs with a finding that the bug's `caught_by` names (any violation, without a bug); `expected`
-    is what the campaign expects of the cell: some options break the promise by design.
+    has the anomalies that the campaign expects of the cell: some options break the promise by design.
     `undecided` those that neither passed nor violated. `first_seed` is the first of `found`, -1 for none, `finding` its
-    checker and anomaly, `sentence` what it said. `marks_missing` are situations the campaign demands and no run of this
-    cell reached; other cells of the campaign may have.
+    checker and anomaly, `sentence` its sentence. `marks_missing` are situations that the campaign demands and no run of
+    this cell reached; other cells of the campaign may have.
     """
 
     system: str
@@ -118,7 +118,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def key(self) -> tuple[str, str, str, str]:
-        """What tells places apart."""
+        """The key of the place."""
         return self.system, self.bug, self.campaign, self.cell
 
     @property
@@ -133,29 +133,27 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def runs_until_found(rate: float, certainty: float) -> int | None:
-    """How many runs find with this certainty what each run finds at `rate`; None for never."""
+    """Return the number of runs that find, with this certainty, a bug that each run finds at `rate`; None for never."""
     if rate <= 0:
         return None
     return 1 if rate >= 1 else max(1, math.ceil(math.log(1 - certainty) / math.log(1 - rate)))
 
 
-# -- what there is to measure -----------------------------------------------------------------------------------------
-
-
 def reference_systems() -> list[NodeSystem]:
-    """The systems that come with Faultline and are assembled from patterns, in the order of their registration."""
+    """Return the systems that come with Faultline and are assembled from patterns, in the order of their
+    registration."""
     return [load_system(name) for name, path in systems().items() if path.startswith(_REFERENCE)]
 
 
 def bugs(system: NodeSystem) -> list[PlantedBug]:
-    """The planted bugs of `system`, by pattern and row."""
+    """Return the planted bugs of `system`, by pattern and row."""
     return sorted(
         system.planted_bugs.values(), key=lambda planted_bug: (planted_bug.pattern, planted_bug.id, planted_bug.name)
     )
 
 
 def bug_places(system: str, planted_bug: PlantedBug) -> list[Place]:
-    """The cells of the campaign that catches `planted_bug`."""
+    """Return the cells of the campaign that catches `planted_bug`."""
     plan = plan_from_flags(plan=planted_bug.campaign, planted_bugs=[(planted_bug.name,)])
     return [
         Place(system, planted_bug.name, planted_bug.campaign, cell) for cell in plan.cells() if cell.system == system
@@ -163,9 +161,9 @@ def bug_places(system: str, planted_bug: PlantedBug) -> list[Place]:
 
 
 def correct_places(system: str) -> list[Place]:
-    """The cells of all shipped simulated campaigns with the correct `system`.
+    """Return the cells of all shipped simulated campaigns with the correct `system`.
 
-    A cell that another campaign has too is there once, unless its campaign demands situations, which it helps to reach.
+    A cell of several campaigns is returned once, unless its campaign demands situations, which it helps to reach.
     """
     found: dict[str, Place] = {}
     for name in sorted(shipped_plans(), key=lambda name: (not load_plan(name).must_reach, name)):
@@ -178,7 +176,8 @@ def correct_places(system: str) -> list[Place]:
 
 
 def anomaly_places(system: str) -> list[Place]:
-    """The cells of shipped campaigns in which `system`, without a planted bug, is expected to break its promise."""
+    """Return the cells of shipped campaigns in which `system`, without a planted bug, is expected to break its
+    promise."""
     cells = [(name, cell) for name in shipped_plans() for cell in load_plan(name).cells()]
     return [
         Place(system, "", name, cell)
@@ -188,7 +187,7 @@ def anomaly_places(system: str) -> list[Place]:
 
 
 def campaigns_without_cells() -> list[str]:
-    """Planted bugs whose campaign has no cell of their system: they could never be recorded."""
+    """Return planted bugs whose campaign has no cell of their system: they could never be recorded."""
     return [
         f"{system.name}+{planted_bug.name}: {planted_bug.campaign}"
         for system in reference_systems()
@@ -197,11 +196,8 @@ def campaigns_without_cells() -> list[str]:
     ]
 
 
-# -- what was measured ------------------------------------------------------------------------------------------------
-
-
 def read_records(path: Path = DATA) -> dict[tuple[str, str, str, str], Record]:
-    """The records in `path` by place; none when it does not exist."""
+    """Return the records in `path` by place; none when it does not exist."""
     if not path.exists():
         return {}
     records = (_renamed(record) for record in msgspec.json.Decoder(Record).decode_lines(path.read_bytes()))
@@ -223,7 +219,7 @@ def write_records(records: Iterable[Record], path: Path = DATA) -> None:
 
 
 def unrecorded(records: dict[tuple[str, str, str, str], Record]) -> Iterator[str]:
-    """Planted bugs without a record that shows them, and correct systems without any, each with the reason."""
+    """Yield planted bugs without a record that shows them, and correct systems without any, each with the reason."""
     for system in reference_systems():
         for planted_bug in bugs(system):
             known = [
@@ -242,13 +238,14 @@ def unrecorded(records: dict[tuple[str, str, str, str], Record]) -> Iterator[str
 def best_record(
     records: dict[tuple[str, str, str, str], Record], system: str, planted_bug: PlantedBug
 ) -> Record | None:
-    """Of the cell in which `planted_bug` was found most often; None when none was recorded as its campaign is now."""
+    """Return the record of the cell in which `planted_bug` was found most often; None without a record of today's
+    campaign."""
     known = [record for place in bug_places(system, planted_bug) if (record := fresh_record(records, place))]
     return max(known, key=lambda record: record.rate, default=None)
 
 
 def detection_lines(records: dict[tuple[str, str, str, str], Record]) -> str:
-    """The best record of each planted bug in short, one JSON object a line: what the package tells of it."""
+    """Return the best record of each planted bug in short, one JSON object a line, for the package."""
     best = [
         Detection(system=system.name, bug=planted_bug.name, campaign=one.campaign, runs=one.runs, found=one.found)
         for system in reference_systems()
@@ -260,7 +257,7 @@ def detection_lines(records: dict[tuple[str, str, str, str], Record]) -> str:
 
 
 def marks_missing(records: Iterable[Record]) -> list[str]:
-    """The situations that campaigns demand and none of the recorded cells of the correct system reached."""
+    """Return the situations that campaigns demand and none of the recorded cells of the correct system reached."""
     missing: dict[tuple[str, str], set[str]] = {}
     for record in records:
         if not record.bug and record.expected == "pass":
@@ -270,6 +267,6 @@ def marks_missing(records: Iterable[Record]) -> list[str]:
 
 
 def fresh_record(records: dict[tuple[str, str, str, str], Record], place: Place) -> Record | None:
-    """The record of `place`, unless its campaign was changed since."""
+    """Return the record of `place`, unless its campaign was changed since."""
     record = records.get(place.key)
     return record if record is not None and record.run == place.run else None

@@ -1,4 +1,4 @@
-"""The page docs/reference/generated/planted-bugs.md, made from the recorded measurements and nothing else."""
+"""The page docs/reference/generated/planted-bugs.md, made from the recorded measurements alone."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ has several cells, the row is the one in which the bug was found most often; the
 
 
 def page(records: Records) -> str:
-    """The whole page, a section for each system."""
+    """Return the whole page, a section for each system."""
     return "\n".join([_OPENING, *(_section(system, records) for system in reference_systems())])
 
 
@@ -78,7 +78,7 @@ def _number(runs: int | None) -> str:
 
 
 def _story(planted_bug: PlantedBug, record: Record) -> str:
-    """What the bug is, what its first finding said, how to see that again, and where it cannot show."""
+    """Return the bug, the sentence of its first finding, the command that repeats it, and the worlds without it."""
     lines = [f"- **{planted_bug.name}**: {planted_bug.summary}; {planted_bug.shows_as}."]
     if record.found:
         lines += [f"  Seed {record.first_seed}: {record.sentence}", f"  `{record.run} {record.first_seed}`;"]
@@ -92,7 +92,7 @@ def _story(planted_bug: PlantedBug, record: Record) -> str:
 
 
 def _anomalies(system: NodeSystem, records: Records) -> list[str]:
-    """Where options, not bugs, break the promise; the twin with the other setting is among the clean cells."""
+    """Yield the lines on options that break the promise; the twin with the other setting is among the clean cells."""
     places = anomaly_places(system.name)
     if not places:
         return []

@@ -1,15 +1,15 @@
-"""Are the messages that decide drawn? Violations of all systems, each with what its figure may not leave out.
+"""The check that deciding messages are drawn: violations of all systems, each with the messages its figure must have.
 
     python tools/deciding_messages.py              one run of every kind of violation that a planted bug was found by
     python tools/deciding_messages.py --pages DIR  counts the arrows of all pages below DIR, a campaign's for instance
 
-The messages that decide are sought here by simple rules over the trace, which know nothing of how figures choose:
+The deciding messages are sought by simple rules over the trace, independent of the choice that figures make:
 
 - *own*: each message between the client of a shown operation and a node, while the operation lasted (the first and the
   last twenty, where it was tried that often);
 - *answer*: the message on whose receipt a node gave the answer that is wrong, and those on whose receipt that was sent;
-- *copies*: of a shown write that was acknowledged, what the node that answered it sent to other nodes between request
-  and answer, if it names the key: each of them, arrived or lost;
+- *copies*: for a shown write that was acknowledged, the messages with its key that the answering node sent to other
+  nodes between request and answer: each of them, arrived or lost;
 - *breach*: the message on whose receipt a node broke an invariant.
 
 Every one must be a row of the figure's table, and the figure must have as many arrows as its table has rows and as its
@@ -47,12 +47,12 @@ _TABLE = re.compile(r"<summary>The messages drawn \((\d+) of (\d+)\)</summary>(.
 _CAPTION = re.compile(r"([\d,]+) of ([\d,]+) messages? sent meanwhile")
 _ROW = re.compile(r"<tr><td[^>]*>(.*?)</td><td[^>]*>(.*?)</td><td>(.*?)</td><td>(.*?)</td></tr>", re.DOTALL)
 _ENDLESS = ("late-put-locks",)
-"""With this bug the run of the recorded seed comes to no end, so that there is nothing to draw."""
+"""The bug with which the run of the recorded seed never ends, so that it has no figure."""
 _UPDATES = ("write", "cas", "append", "add", "enqueue", "put", "increment")
 
 
 class Figure(msgspec.Struct, frozen=True):
-    """A figure of a page: how many arrows it has, what its caption says, and the rows of its table."""
+    """A figure of a page: the number of its arrows, the number in its caption, and the rows of its table."""
 
     arrows: int
     caption: int
@@ -60,12 +60,12 @@ class Figure(msgspec.Struct, frozen=True):
 
     @property
     def is_whole(self) -> bool:
-        """Are as many messages drawn as the caption says, and as the table has?"""
+        """True when as many messages are drawn as the caption says, and as the table has."""
         return self.arrows == self.caption == len(self.rows)
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """One violation: which messages decide, by rule, which of them are not drawn, and whether its figures are whole."""
+    """One violation: its deciding messages by rule, those that are not drawn, and whether its figures are whole."""
 
     case: str
     anomaly: str
@@ -77,9 +77,10 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def cases(system: str = "") -> Iterator[tuple[Record, Place]]:
-    """One run for each system and kind of finding among the recorded planted bugs, by the first seed that showed it.
+    """Return one run for each system and kind of finding among the recorded planted bugs: the first seed that showed
+    it.
 
-    Those of one `system` only when it is given.
+    Only those of one `system` when it is given.
     """
     chosen: set[tuple[str, str]] = set()
     for record in read_records().values():
@@ -95,7 +96,7 @@ def cases(system: str = "") -> Iterator[tuple[Record, Place]]:
 
 
 def tried(record: Record, place: Place) -> Outcome | None:
-    """Carry out the run of `record` and hold its page against the messages that decide; None when it passes today."""
+    """Carry out the run of `record` and compare its page with the deciding messages; None when it passes today."""
     request = place.plan.request(place.cell, record.first_seed)
     parts = resolve(request)
     run = run_simulated(make_plan(request, parts), parts, record_messages=True)
@@ -120,11 +121,8 @@ def tried(record: Record, place: Place) -> Outcome | None:
     )
 
 
-# -- pages -----------------------------------------------------------------------------------------------------------
-
-
 def figures_of(page: str) -> Iterator[Figure]:
-    """The figures of a page on a run that have messages, or whose table has some."""
+    """Yield the figures of a page on a run that have messages, or whose table has some."""
     tables = [(match.start(), match) for match in _TABLE.finditer(page)]
     found = list(_FIGURE.finditer(page))
     for number, match in enumerate(found):
@@ -139,7 +137,7 @@ def figures_of(page: str) -> Iterator[Figure]:
 
 
 def _cells(message: MessageRecord) -> tuple[str, str, str, str]:
-    """The message as a row of the table has it, but for long texts, of which the table has the beginning."""
+    """Return the message as a row of the table has it, but for long texts, of which the table has the beginning."""
     from faultline.reports.sentences import message_text
     from faultline.reports.text import value_text
 
@@ -148,11 +146,8 @@ def _cells(message: MessageRecord) -> tuple[str, str, str, str]:
     return f"{message.send_us / 1e6:.6f} s", received, way, value_text(message_text(message), 200)
 
 
-# -- what decides ----------------------------------------------------------------------------------------------------
-
-
 def deciding_messages(run: RunRecord, finding: Finding) -> list[tuple[str, MessageRecord]]:
-    """The messages that decide, each with the rule by which it does."""
+    """Return the messages that decide, each with the rule by which it does."""
     shown = shown_of(run, finding, messages_max=0)
     rows, start_us = shown.rows, shown.start_us
     found = [("own", message) for row in rows for message in _own(run, row, shown.stop_us)]
@@ -184,7 +179,7 @@ def _own(run: RunRecord, row: Row, stop_us: int) -> list[MessageRecord]:
 
 
 def _answer(run: RunRecord, row: Row) -> MessageRecord | None:
-    """The message on whose receipt the client had its answer."""
+    """Return the message on whose receipt the client had its answer."""
     if row.outcome != "ok":
         return None
     own = [message for message in run.messages if message.target == _client(row)]
@@ -207,7 +202,7 @@ def _led_to_answer(run: RunRecord, row: Row, start_us: int) -> list[MessageRecor
 
 
 def _received(run: RunRecord, node: str, moment_us: int, start_us: int) -> list[MessageRecord]:
-    """What `node` received at that moment, from other nodes or clients, sent in the shown time."""
+    """Return the messages that `node` received at that moment, sent by nodes or clients in the shown time."""
     return [
         message
         for message in run.messages
@@ -235,9 +230,6 @@ def _copies(run: RunRecord, row: Row) -> list[MessageRecord]:
         if message.source == answer.source and first_us <= message.send_us <= answer.send_us
         if not message.target.startswith("client-") and row.key in message.summary
     ]
-
-
-# -- the command -----------------------------------------------------------------------------------------------------
 
 
 def _try_all() -> int:

@@ -27,7 +27,7 @@ _NASTY_TOKENS = (
     b'{"a": 1}', b"{:a 1}", b"#{1}", b"#inst", b"#_", b"\\a", b";", b":", b"::", b"'", b"\\", b"[" * 120, b"[" * _DEEP,
     b"[" * _DEEP + b"]" * _DEEP, b'{"a":' * _DEEP + b"1" + b"}" * _DEEP, b"(" * _DEEP, b"{" * _DEEP, b"a." * 300 + b"b",
     b'"nemesis"', b":nemesis", b"invoke", b":invoke", b":ok", b":info", b":fail", b"txn", b"simulated", b"2147483648",
-    b'"' + b"x" * 3_000 + b'"', b"~nobody/x", b"../../x", b"namespaces:3", b"\n", b"\r\n", b"\xe2\x80\xa8",
+    b'"' + b"x" * 3_000 + b'"', b"~daemon/x", b"../../x", b"namespaces:3", b"\n", b"\r\n", b"\xe2\x80\xa8",
 )  # fmt: skip
 _NASTY_VALUES: tuple[Any, ...] = (
     None, True, False, 0, -1, 1, 7, 1.5, -0.0, 1e308, 2**31, 2**53, 2**60, 2**63 - 1, 2**63, -(2**63), 2**64, 10**30,
@@ -38,13 +38,10 @@ _NASTY_VALUES: tuple[Any, ...] = (
 
 
 def mutated(rng: random.Random, data: bytes, others: Sequence[bytes]) -> bytes:
-    """`data`, damaged once or a few times."""
+    """Return `data`, damaged once or a few times."""
     for _ in range(1 + (rng.random() < 0.35) * rng.randrange(1, 4)):
         data = rng.choice(MUTATIONS)(rng, data, others)
     return data
-
-
-# -- bytes -----------------------------------------------------------------------------------------------------------
 
 
 def _with_a_bit_flipped(rng: random.Random, data: bytes, _: Sequence[bytes]) -> bytes:
@@ -76,9 +73,6 @@ def _spliced(rng: random.Random, data: bytes, others: Sequence[bytes]) -> bytes:
     return data[: rng.randrange(len(data) + 1)] + other[rng.randrange(len(other) + 1) :]
 
 
-# -- lines and tokens ------------------------------------------------------------------------------------------------
-
-
 def _with_lines_changed(rng: random.Random, data: bytes, others: Sequence[bytes]) -> bytes:
     lines = data.splitlines(keepends=True) or [b""]
     one, two = rng.randrange(len(lines)), rng.randrange(len(lines))
@@ -104,11 +98,8 @@ def _with_another_token(rng: random.Random, data: bytes, _: Sequence[bytes]) -> 
     return data[: one.start()] + new + data[one.end() :]
 
 
-# -- the structure of JSON -------------------------------------------------------------------------------------------
-
-
 def _with_another_value(rng: random.Random, data: bytes, _: Sequence[bytes]) -> bytes:
-    """One value of the JSON in `data`, or in one of its lines, replaced, doubled, wrapped or taken away."""
+    """Return `data` with one value of its JSON, or of one of its lines, replaced, doubled, wrapped or removed."""
     lines = data.splitlines(keepends=True)
     chosen = [] if data[:2] in (b"{\n", b"[\n", b"[{") else [rng.randrange(len(lines))] if lines else []
     text = lines[chosen[0]] if chosen else data
@@ -126,7 +117,7 @@ def _with_another_value(rng: random.Random, data: bytes, _: Sequence[bytes]) -> 
 
 
 def _changed(rng: random.Random, value: Any) -> Any:
-    """`value` with one of its parts changed, at any depth."""
+    """Return `value` with one of its parts changed, at any depth."""
     if isinstance(value, dict) and value and rng.random() < 0.9:
         name = rng.choice(list(value))
         match rng.randrange(10):
@@ -170,4 +161,4 @@ MUTATIONS: tuple[Mutation, ...] = (
     _with_another_value,
     _with_another_value,
 )
-"""Each is chosen as often as it stands here."""
+"""The mutations; each is chosen as often as it is listed."""

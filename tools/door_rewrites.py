@@ -1,8 +1,8 @@
-"""Histories written down once more so that they mean the same, with the verdict that they must keep.
+"""Histories rewritten with the same meaning, with the verdict that they must keep.
 
 A history is a list of events as the importers give them. It is written anew with other white space and another order of
 keys, with processes and keys renamed, with events of the nemesis between, with operations at the end that cannot
-matter, and cut off anywhere behind the counterexample. What remains is a violation if and only if the history was one.
+matter, and cut off anywhere behind the counterexample. The result is a violation if and only if the history was one.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class KnownHistory(NamedTuple):
 
 
 def rewritten(rng: random.Random, known: KnownHistory, format_name: str) -> bytes:
-    """The history in the format, in other words."""
+    """Return the history rewritten in the format."""
     events = [dict(event) for event in known.events]
     if known.shown_by and rng.random() < 0.5:
         events = events[: rng.randrange(known.shown_by, len(events) + 1)]
@@ -56,11 +56,8 @@ def rewritten(rng: random.Random, known: KnownHistory, format_name: str) -> byte
 
 
 def with_other_spelling(rng: random.Random, data: bytes) -> bytes:
-    """The lines of `history.jsonl` with other white space and another order of keys."""
+    """Return the lines of `history.jsonl` with other white space and another order of keys."""
     return "".join(f"{_json(rng, json.loads(line))}\n" for line in data.splitlines()).encode()
-
-
-# -- the same in other words -----------------------------------------------------------------------------------------
 
 
 def _with_other_processes(rng: random.Random, events: Events) -> Events:
@@ -85,7 +82,7 @@ def _with_other_keys(rng: random.Random, events: Events, kind: str) -> Events:
 
 
 def _harmless(rng: random.Random, events: Events, kind: str) -> Events:
-    """Reads of new processes that never end, or fail: nothing can follow from them."""
+    """Return reads of new processes that never end, or fail: they cannot change the verdict."""
     read: dict[str, Any] = {"type": "invoke", "f": "read", "value": None}
     if kind == "kv":
         read |= {"f": "get", "key": events[0]["key"]}
@@ -106,9 +103,6 @@ def _with_a_nemesis(rng: random.Random, events: Events) -> Events:
     place = rng.randrange(len(events) + 1)
     event = {"type": "info", "f": rng.choice(["start-partition", "stop-kill"]), "process": "nemesis", "value": {"a": 1}}
     return [*events[:place], event, *events[place:]]
-
-
-# -- formats ---------------------------------------------------------------------------------------------------------
 
 
 def _in_edn(rng: random.Random, events: Events) -> bytes:
@@ -155,7 +149,7 @@ def _json(rng: random.Random, event: dict[str, Any]) -> str:
 
 
 def _in_lines(rng: random.Random, events: Events) -> bytes:
-    """As `history.jsonl`: with indices and times that grow."""
+    """Return the events as `history.jsonl`: with indices and times that grow."""
     index = time_us = rng.randrange(1_000)
     lines = []
     for event in events:

@@ -1,4 +1,4 @@
-"""The doors through which bytes come into Faultline, each with seeds and a way to knock: what `fuzz_doors.py` needs.
+"""The doors through which bytes come into Faultline, each with seeds and a way to knock, for `fuzz_doors.py`.
 
 A door takes a few files of which one is damaged, and is opened with a command line, or for plans of campaigns and hosts
 with the function that reads them, as a command would go on to start Spark or log in somewhere.
@@ -58,7 +58,7 @@ Files = dict[str, bytes]
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """A door. `targets` are patterns of the files that may be damaged; `weight` says how often it is knocked at."""
+    """A door. `targets` are patterns of the files that may be damaged; `weight` is its share of the knocks."""
 
     name: str
     targets: tuple[str, ...]
@@ -104,12 +104,12 @@ DOORS = (
 
 
 def door_named(name: str) -> Door:
-    """The door called `name`."""
+    """Return the door called `name`."""
     return next(door for door in DOORS if door.name == name)
 
 
 def knock(door: Door, folder: Path) -> int:
-    """Open `door`, whose files stand in `folder`, the working directory; the exit code. Lets errors through."""
+    """Open `door`, whose files are in `folder`, the working directory; return the exit code. Errors pass through."""
     from faultline.cli.main import perform
 
     if door.function is None:
@@ -118,12 +118,9 @@ def knock(door: Door, folder: Path) -> int:
     return 0
 
 
-# -- seeds -----------------------------------------------------------------------------------------------------------
-
-
 @cache
 def seeds_of(door: Door) -> tuple[Files, ...]:
-    """Small inputs that the door takes as they are."""
+    """Return small inputs that the door accepts unchanged."""
     match door.name:
         case "run-folder" | "replay":
             return tuple({f"run/{name}": data for name, data in run.items()} for run in (violating_run(), _run()))
@@ -156,7 +153,7 @@ def _first_written(known: KnownHistory, door: Door) -> bytes:
 
 @cache
 def known_histories() -> tuple[KnownHistory, ...]:
-    """The histories of `tests/data`, cut to what suffices, with their verdicts."""
+    """Return the histories of `tests/data`, cut to the events that suffice, with their verdicts."""
     found = []
     for path in sorted(HISTORIES.rglob("*")):
         if path.suffix in (".edn", ".json", ".log") or path.name in ("c01-ok.txt", "c01-bad.txt"):
@@ -190,7 +187,7 @@ def _known(path: Path) -> list[KnownHistory]:
 
 
 def _those_that_matter(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The events of the operations that suffice to show the violation, and of a few others."""
+    """Return the events of the operations that suffice to show the violation, and of a few others."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "whole"
         path.write_bytes(WRITERS["faultline"](random.Random(0), events))
@@ -208,7 +205,7 @@ def _those_that_matter(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _shown_by(events: list[dict[str, Any]]) -> int:
-    """The length of the shortest prefix that is a violation: what is no violation has no prefix that is one."""
+    """Return the length of the shortest prefix that is a violation: a longer prefix of a violation is one, too."""
     low, high = 0, len(events)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "prefix"
@@ -221,13 +218,13 @@ def _shown_by(events: list[dict[str, Any]]) -> int:
 
 
 def violating_run() -> Files:
-    """The files of a small simulated run whose history is not linearizable."""
+    """Return the files of a small simulated run whose history is not linearizable."""
     return _run("ack-before-quorum", 14, 50)
 
 
 @cache
 def _run(planted_bug: str = "", operations: int = 8, seed: int = 0) -> Files:
-    """The files of a small simulated run: with `planted_bug`, of the first from `seed` on whose history violates."""
+    """Return the files of a small simulated run: with `planted_bug`, of the first seed from `seed` on that violates."""
     planted_bugs = (planted_bug,) if planted_bug else ()
     request = RunRequest(
         system="consistent-core",
@@ -254,7 +251,7 @@ def _run(planted_bug: str = "", operations: int = 8, seed: int = 0) -> Files:
 
 @cache
 def _campaign() -> Files:
-    """The folder of a campaign of two runs, of which the first violates."""
+    """Return the folder of a campaign of two runs, of which the first violates."""
     plan = CampaignPlan(
         systems=("consistent-core",),
         fault_sets=(("leadership",),),
@@ -286,7 +283,8 @@ def _parquet(*runs: Files) -> bytes:
 
 
 def with_another_column(rng: random.Random, data: bytes) -> bytes:
-    """The Parquet file `data` with one column changed: its values, its type, its name, or the order of its rows."""
+    """Return the Parquet file `data` with one column changed: its values, its type, its name, or the order of its
+    rows."""
     table = pq.read_table(io.BytesIO(data))
     place = rng.randrange(table.num_columns)
     name, column = table.column_names[place], table.column(place).to_pylist()
@@ -316,7 +314,8 @@ def with_another_column(rng: random.Random, data: bytes) -> bytes:
 
 
 def with_other_layout(rng: random.Random, data: bytes) -> bytes:
-    """The Parquet file `data` with the same rows: columns in another order, other row groups, types and compression."""
+    """Return the Parquet file `data` with the same rows: columns in another order, other row groups, types and
+    compression."""
     table = pq.read_table(io.BytesIO(data))
     names = rng.sample(table.column_names, table.num_columns)
     table = table.select(names).append_column("more", pa.nulls(len(table), pa.int64()))

@@ -1,11 +1,11 @@
-"""Fails each write, sync and rename of a campaign's results in turn, in the driver or in Spark's workers.
+"""Fail each write, sync and rename of a campaign's results in turn, in the driver or in Spark's workers.
 
     python tools/fail_campaign_writes.py                 every point of two campaigns of 20 runs
     python tools/fail_campaign_writes.py --every 10      each tenth point
 
-One campaign violates, one passes; how a call fails changes from point to point. What is promised of single runs
-(`fail_every_write`) is promised of campaigns: no verdict is lost, invented or improved, in the exit code, on the disk,
-and in what `faultline campaign conclude` makes of it. All campaigns share one Spark session, which saves its start.
+One campaign violates, one passes; how a call fails changes from point to point. Campaigns have the promise
+of single runs (`fail_every_write`): no verdict is lost, invented or improved, in the exit code, on the disk, and in the
+result of `faultline campaign conclude`. All campaigns share one Spark session, which saves its start.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ TOOLS = Path(__file__).resolve().parent
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Where campaigns are run: with which session, below which folder, and what fails."""
+    """The stage of campaigns: the session, the folder, and the call that fails."""
 
     session: SparkSession
     folder: Path
     control: Control
 
     def run(self, plan: CampaignPlan) -> int:
-        """The code of the campaign, with its results in a new folder."""
+        """Return the code of the campaign, with its results in a new folder."""
         shutil.rmtree(self.store, ignore_errors=True)
         try:
             return run_campaign(plan, store=self.store, session=self.session, name="failing").exit_code
@@ -68,7 +68,7 @@ class Stage:
         return self.store / "campaigns" / "failing"
 
     def verdicts(self) -> dict[str, str]:
-        """The verdicts on the disk by run. Half a file is a broken promise, and raises."""
+        """Return the verdicts on the disk by run. Half a file is a broken promise, and raises."""
         paths = sorted(self.campaign.glob("runs/*/verdict.json"))
         return {
             path.parent.name: msgspec.json.decode(path.read_bytes(), type=Judgement).verdict.value for path in paths
@@ -76,7 +76,7 @@ class Stage:
 
 
 def plan_of(bug: tuple[str, ...]) -> CampaignPlan:
-    """The campaign with the planted `bug`, or none."""
+    """Return the campaign with the planted `bug`, or none."""
     return CampaignPlan(
         name="failing",
         fault_sets=(("leadership",),),
@@ -89,7 +89,7 @@ def plan_of(bug: tuple[str, ...]) -> CampaignPlan:
 
 
 def main() -> int:
-    """Try the points, say what is wrong, and print how many there were."""
+    """Try the points, print broken promises, and print the number of points."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--every", type=int, default=1, help="try each N-th point")
     every = parser.parse_args().every

@@ -1,11 +1,11 @@
-"""Fails each write, sync and rename of a command's results in turn, and asks what became of the verdict.
+"""Fail each write, sync and rename of a command's results in turn, and check the verdict.
 
     python tools/fail_every_write.py                     every point of two runs, in every way
     python tools/fail_every_write.py --every 10          each tenth point
 
-The runs have known answers: one violates, one passes. Whatever fails, no verdict may be lost (a violation that was
-found ends with 1), invented (nothing else ends with 1) or improved (only a run of which everything was kept ends with
-0). What is on the disk afterwards is asked the same: `faultline check` of it. SQLite tests its input and output errors
+The runs have known answers: one violates, one passes. After any failure, no verdict may be lost (a found
+violation ends with 1), invented (no other run ends with 1) or improved (only a run whose files were all kept ends with
+0). The files on the disk must pass the same test: `faultline check` of them. SQLite tests its input and output errors
 this way (https://sqlite.org/testing.html, section 3.2).
 """
 
@@ -60,7 +60,7 @@ class Point:
 
 
 def points(run: Run, modes: Sequence[str] = MODES, every: int = 1) -> Iterator[Point]:
-    """The points of `run`, each `every`-th, in every one of `modes`."""
+    """Yield the points of `run`, each `every`-th, in every one of `modes`."""
     with _scratch() as folder:
         control = Control(folder / "control")
         control.aim(0, "none")
@@ -73,7 +73,7 @@ def points(run: Run, modes: Sequence[str] = MODES, every: int = 1) -> Iterator[P
 
 
 def complaints(point: Point) -> list[str]:
-    """What went wrong when `point` failed: sentences, none when every promise was kept."""
+    """Return the broken promises when `point` failed: sentences, none when every promise was kept."""
     with _scratch() as folder:
         control = Control(folder / "control")
         control.aim(point.number, point.mode)
@@ -100,7 +100,7 @@ def _about_the_code(point: Point, code: int) -> Iterator[str]:
 
 
 def _about_the_disk(point: Point, folder: Path, code: int) -> Iterator[str]:
-    """What the folder of the run tells those who come later."""
+    """Yield the broken promises of the run's folder."""
     judgement = _judgement(folder / "verdict.json")
     if judgement is not None and (judgement.verdict == "violation") != (point.run.answer == 1):
         yield f"verdict.json says {judgement.verdict}"
@@ -118,12 +118,12 @@ def _about_the_disk(point: Point, folder: Path, code: int) -> Iterator[str]:
 
 
 def _judgement(path: Path) -> Judgement | None:
-    """The verdict in the file; None when there is no file. A half one is a broken promise, and raises."""
+    """Return the verdict in the file; None when there is no file. A half one is a broken promise, and raises."""
     return msgspec.json.decode(path.read_bytes(), type=Judgement) if path.exists() else None
 
 
 def _in_a_child(run: Run, folder: Path, control: Control) -> int:
-    """The code that `run` ends with in a process of its own, with its results in `folder`."""
+    """Return the code that `run` ends with in a process of its own, with its results in `folder`."""
     child = os.fork()
     if child == 0:
         install(control)
@@ -146,7 +146,7 @@ def _scratch() -> Iterator[Path]:
 
 
 def main() -> int:
-    """Try the points, say what is wrong, and print how many there were."""
+    """Try the points, print broken promises, and print the number of points."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--every", type=int, default=1, help="try each N-th point")
     arguments = parser.parse_args()

@@ -1,10 +1,10 @@
-"""From bytes to exit codes: damaged and rewritten inputs at every door, and nothing but an exit code may come out.
+"""From bytes to exit codes: damaged and rewritten inputs at every door, each of which must end with an exit code.
 
     python tools/fuzz_doors.py --inputs 1000000
     python tools/fuzz_doors.py --doors replay,run-folder --inputs 20000 --first 500000
 
 Input number N of a door is a function of the door and N. Three of four are damaged (`door_mutations`), the fourth is a
-history whose verdict is known, in other words (`door_rewrites`). Commands are carried out in this process, and every
+rewritten history whose verdict is known (`door_rewrites`). Commands are carried out in this process, and every
 so often in one of their own. A finding is
 
 - an error that is no FaultlineError or usage error of click,
@@ -57,7 +57,7 @@ _REPORTED_EVERY = 50_000
 
 
 class Knock(NamedTuple):
-    """One input of a door; `allowed` are the exit codes that may come of it."""
+    """One input of a door; `allowed` are its possible exit codes."""
 
     door: Door
     number: int
@@ -66,7 +66,7 @@ class Knock(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What came of it: the exit code, -1 for a crash; what is wrong with that, if anything; processor time."""
+    """The result: the exit code, -1 for a crash; the error in that, if any; processor time."""
 
     code: int
     wrong: str
@@ -74,12 +74,12 @@ class Answer(NamedTuple):
 
 
 class Hung(BaseException):
-    """Raised out of whatever takes too long."""
+    """An input took too long."""
 
 
 @dataclass
 class Tally:
-    """What came of all inputs."""
+    """The results of all inputs."""
 
     codes: dict[str, Counter[int]] = field(default_factory=dict)
     findings: list[str] = field(default_factory=list)
@@ -95,11 +95,8 @@ class Tally:
             self.findings.append(f"{name}: {answer.wrong}")
 
 
-# -- inputs ----------------------------------------------------------------------------------------------------------
-
-
 def knock_number(door: Door, number: int) -> Knock:
-    """Input `number` of `door`."""
+    """Return input `number` of `door`."""
     rng = random.Random(f"{door.name} {number}")
     seeds = seeds_of(door)
     if rng.random() > _DAMAGED:
@@ -129,7 +126,7 @@ def _rewritten(rng: random.Random, door: Door, number: int, known: KnownHistory)
 
 
 def _reworded(rng: random.Random, door: Door, number: int, place: int) -> Knock:
-    """A run, or runs, with the same history in other words; the first seed of each door violates."""
+    """Return a run, or runs, with the same history rewritten; the first seed of each door violates."""
     files = dict(seeds_of(door)[place])
     target = door.targets[0]
     files[target] = (with_other_layout if target.endswith(".parquet") else with_other_spelling)(rng, files[target])
@@ -137,7 +134,7 @@ def _reworded(rng: random.Random, door: Door, number: int, place: int) -> Knock:
 
 
 def _allowed(door: Door, files: dict[str, bytes], target: str) -> frozenset[int]:
-    """A run whose history violates is never passed because of what happened to the files beside the history.
+    """Return the allowed exit codes: damage to files beside a violating history never makes it pass.
 
     A campaign holds a violating run twice, in its folder and with all others in Parquet. `conclude` goes by
     its rows and verdicts alone, so damage to these may change what it finds.
@@ -152,18 +149,15 @@ def _allowed(door: Door, files: dict[str, bytes], target: str) -> frozenset[int]
 
 
 def knocks(doors: Sequence[Door], first: int, inputs: int) -> Iterator[Knock]:
-    """`inputs` inputs, of one door after the other by their weights, from number `first` of each."""
+    """Yield `inputs` inputs, of one door after the other by their weights, from number `first` of each."""
     turns = [(door, turn) for door in doors for turn in range(door.weight)]
     for place in range(inputs):
         door, turn = turns[place % len(turns)]
         yield knock_number(door, first + place // len(turns) * door.weight + turn)
 
 
-# -- answers ---------------------------------------------------------------------------------------------------------
-
-
 def placed(knock_: Knock, folder: Path) -> None:
-    """Write the files of `knock_` below `folder`, and take away what an earlier input left of the same kind."""
+    """Write the files of `knock_` below `folder`, and remove those of an earlier input of the same kind."""
     for root in {Path(name).parts[0] for name in knock_.files if "/" in name}:
         shutil.rmtree(folder / root, ignore_errors=True)
     for name, data in knock_.files.items():
@@ -173,7 +167,7 @@ def placed(knock_: Knock, folder: Path) -> None:
 
 
 def answered(knock_: Knock, folder: Path) -> Answer:
-    """Open the door, whose files stand in `folder`, and judge what comes of it."""
+    """Open the door, whose files are in `folder`, and judge the result."""
     if not _is_harmless(knock_):
         return Answer(2, "", 0.0)
     said = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="backslashreplace")
@@ -210,7 +204,7 @@ def answered(knock_: Knock, folder: Path) -> Answer:
 
 
 def _is_harmless(knock_: Knock) -> bool:
-    """Real processes and hosts are not for fuzzing: a damaged plan that names them is left out."""
+    """Return whether the input starts no real process: a damaged plan that names hosts is left out."""
     return knock_.door.name != "replay" or b'"simulated"' in knock_.files["run/run.json"]
 
 
@@ -221,7 +215,7 @@ def _crash(error: BaseException) -> str:
 
 
 def in_a_process(knock_: Knock, folder: Path, expected: int) -> str:
-    """What is wrong with the command in a process of its own; nothing when it ends with `expected` and one sentence."""
+    """Return the error of the command in a process of its own; '' when it ends with `expected` and one sentence."""
     command = [sys.executable, "-m", "faultline.cli", *knock_.door.command]
     ended = subprocess.run(command, cwd=folder, capture_output=True, timeout=120, check=False)
     if b"Traceback" in ended.stderr:
@@ -229,11 +223,8 @@ def in_a_process(knock_: Knock, folder: Path, expected: int) -> str:
     return "" if ended.returncode == expected else f"exit code {ended.returncode} in a process, {expected} without"
 
 
-# -- all of them -----------------------------------------------------------------------------------------------------
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; 1 when anything was found."""
+    """Run the command line; return 1 when there was a finding."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--inputs", type=int, default=20_000)
     parser.add_argument("--first", type=int, default=0, help="number of the first input of each door")
@@ -249,10 +240,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def tallied(doors: Sequence[Door], asked: argparse.Namespace) -> Tally:
-    """Knock as often as was asked for."""
+    """Knock with the requested number of inputs."""
     tally, before, began = Tally(), Path.cwd(), time.monotonic()
     knocks_of_all = knocks(doors, asked.first, asked.inputs)
-    gc.freeze()  # what has been imported stays; looking it through costs a tenth of the time
+    gc.freeze()  # Imported modules stay; the collector would spend a tenth of the time on them.
     with tempfile.TemporaryDirectory(prefix="faultline-doors-") as scratch:
         os.chdir(scratch)
         try:
@@ -291,7 +282,7 @@ def _hung(_signal: int, _frame: object) -> None:
 
 
 def report(tally: Tally) -> str:
-    """What came of all inputs, door by door."""
+    """Return the results of all inputs, door by door."""
     lines = [f"{'door':16} {'inputs':>9} {'0':>8} {'1':>8} {'2':>8} {'3':>8} {'4':>8} {'crashes':>8}"]
     for name, codes in tally.codes.items():
         lines.append(f"{name:16} {sum(codes.values()):>9,} " + " ".join(f"{codes[code]:>8,}" for code in (*CODES, -1)))

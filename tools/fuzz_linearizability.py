@@ -49,7 +49,7 @@ OPERATIONS_MAX = 13
 
 
 class _Register:
-    """A register that clients use at once, some of whom crash or misread."""
+    """A register that clients use at once, some of which crash or misread."""
 
     def __init__(self, seed: int) -> None:
         self.rng = random.Random(seed)
@@ -64,20 +64,20 @@ class _Register:
         self.begun = 0
 
     def old_value(self) -> int | None:
-        """A value that may be there."""
+        """Return a value that may be there."""
         if self.rng.random() < 0.5:
             return self.state
         return int(self.rng.random() * (self.written + 1 if self.is_unique else self.domain)) or None
 
     def new_value(self) -> int | None:
-        """A value to put there."""
+        """Return a value to put there."""
         if self.is_unique:
             self.written += 1
             return self.written
         return int(self.rng.random() * self.domain) or None
 
     def invoke(self, time: int) -> list[Any]:
-        """A new operation: kind, demand, produce, call."""
+        """Return a new operation: kind, demand, produce, call."""
         self.begun += 1
         kind = (OBSERVE, WRITE, SWAP)[int(self.rng.random() * 3)]
         if kind == OBSERVE:
@@ -88,7 +88,7 @@ class _Register:
         return [SWAP, demand, produce, time] if demand != produce else [OBSERVE, None, None, time]
 
     def take_effect(self, operation: list[Any]) -> None:
-        """The operation happens, now."""
+        """Let the operation take effect now."""
         kind, demand, produce, _ = operation
         if kind == OBSERVE:
             operation[1] = self.old_value() if self.rng.random() < self.corruption else self.state
@@ -99,7 +99,7 @@ class _Register:
 
 
 def random_history(seed: int) -> list[RegisterOperation]:
-    """The history of a register for `seed`, in order of call."""
+    """Return the history of a register for `seed`, in order of call."""
     done = _carried_out(_Register(seed), lambda given: given[0] >= WRITE)
     return [
         RegisterOperation(kind, demand, produce, call, return_, row)
@@ -108,7 +108,7 @@ def random_history(seed: int) -> list[RegisterOperation]:
 
 
 class _Text:
-    """A string that clients use at once, some of whom crash or misread."""
+    """A string that clients use at once, some of which crash or misread."""
 
     alphabets = (("a", "b"), ("a", "b", "ab", "ba", ""), ("x", "xy", "y"), ())
 
@@ -126,7 +126,7 @@ class _Text:
         self.begun = 0
 
     def invoke(self, time: int) -> list[Any]:
-        """A new operation: function, text, call."""
+        """Return a new operation: function, text, call."""
         self.begun += 1
         draw = self.rng.random()
         text = f"<{self.begun}>" if self.has_brackets else str(self.begun)
@@ -135,7 +135,7 @@ class _Text:
         return ["get" if draw < 0.45 else "put" if draw < 0.45 + self.puts else "append", text, time]
 
     def take_effect(self, operation: list[Any]) -> None:
-        """The operation happens, now."""
+        """Let the operation take effect now."""
         if operation[0] == "get":
             operation[1] = self.wrong_answer() if self.rng.random() < self.corruption else self.state
         else:
@@ -143,13 +143,13 @@ class _Text:
             self.seen.append(self.state)
 
     def wrong_answer(self) -> str:
-        """A tail nobody wrote, a loss at either end, or an old string."""
+        """Return a string with an unwritten tail or a loss at either end, or an old string."""
         old = self.seen[int(self.rng.random() * len(self.seen))]
         return (self.state + "z", self.state[:-1], self.state[1:], old)[int(self.rng.random() * 4)]
 
 
 def random_texts(seed: int) -> list[KvOperation]:
-    """The history of a string for `seed`, in order of call."""
+    """Return the history of a string for `seed`, in order of call."""
     return [
         KvOperation(f, text, call, return_, row)
         for row, ((f, text, call), return_) in enumerate(_carried_out(_Text(seed), lambda given: given[0] != "get"))
@@ -157,9 +157,9 @@ def random_texts(seed: int) -> list[KvOperation]:
 
 
 def _carried_out(thing: _Register | _Text, changes: Callable[[list[Any]], bool]) -> list[tuple[list[Any], int]]:
-    """Operations on `thing` by clients who take turns at random, with their returns, in order of call.
+    """Return operations on `thing` by clients that take turns at random, with their returns, in order of call.
 
-    What crashes is kept, pending, if it `changes` something.
+    An operation that crashes stays pending if it `changes` the object.
     """
     time = 0
     under_way: dict[int, tuple[list[Any], bool]] = {}
@@ -187,7 +187,7 @@ def _call(done: tuple[list[Any], int]) -> int:
 
 
 def disagreements(seeds: Sequence[int], counts: Counter[str], model: str = "cas-register") -> list[str]:
-    """What the engines and the port do not agree about, in words; `counts` counts what was judged, and how."""
+    """Return the disagreements of the engines and the port, in words; `counts` counts the verdicts by engine."""
     if model == "kv":
         texts = [random_texts(seed) for seed in seeds]
         expected = [check_operations(KV_MODEL, referee_kv(history)) for history in texts]
@@ -210,13 +210,13 @@ def disagreements(seeds: Sequence[int], counts: Counter[str], model: str = "cas-
 
 
 def _holds(histories: Sequence[Sequence[RegisterOperation]], key: int, decision: Decision) -> bool:
-    """Whether the linearization found is one, by the oldest of the three replays."""
+    """Return whether the linearization found is one, by the oldest of the three replays."""
     begin = sum(map(len, histories[:key]))
     return is_linearization([histories[key][i - begin] for i in decision.order], histories[key])
 
 
 def _joined(histories: Sequence[Sequence[RegisterOperation]]) -> Columns:
-    """All histories as the keys of one."""
+    """Return all histories as the keys of one."""
     joined = Columns(list(range(len(histories))), [None])
     for key, history in enumerate(histories):
         columns = columns_of(history)
@@ -243,7 +243,7 @@ def _batches(text: str) -> Iterable[range]:
 
 
 def main() -> int:
-    """Judge all seeds; print what differs, then what was judged."""
+    """Judge all seeds; print differences, then the counts."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", default="0..9999", help="first..last, both included")
     parser.add_argument("--model", choices=("cas-register", "kv"), default="cas-register")

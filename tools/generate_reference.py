@@ -1,10 +1,10 @@
-"""Makes the reference pages that list what there is from the listings of the command line itself.
+"""Make the reference pages from the listings of the command line itself.
 
     python tools/generate_reference.py            write docs/reference/generated, the pattern table of the README and
-                                                  the package's copy of what was measured about planted bugs
+                                                  the package's copy of the measurements of planted bugs
     python tools/generate_reference.py --check    write nothing; end with 1 when something is out of date
 
-`faultline list WHAT --json` is the only source of the listings, so a page can say nothing that the command does not.
+`faultline list WHAT --json` is the only source of the listings, so a page says only what the command says.
 The page of requirement rows comes from the marks in the code (tools/row_evidence.py), those on planted bugs and on real
 stores from what `make campaign` and `make evidence` recorded, what passes are worth from what
 `python tools/workload_sensitivity.py` recorded.
@@ -65,7 +65,7 @@ LISTINGS = {
     "plans": "The campaigns that come with Faultline (`faultline campaign --plan NAME`): what they run, and why.",
     "patterns": "The thirty patterns of the book, and where each is implemented.",
 }
-"""What can be listed, with the sentence that opens its page."""
+"""The listings, each with the sentence that opens its page."""
 
 PAGES = {"planted-bugs": "planted-bug-list"}
 """The names of pages that differ from those of their listings."""
@@ -77,14 +77,14 @@ Entry = Mapping[str, Any]
 
 
 def listing(what: str) -> list[Entry]:
-    """What `faultline list WHAT --json` prints."""
+    """Return what `faultline list WHAT --json` prints."""
     command = [sys.executable, "-m", "faultline.cli", "list", what, "--json"]
     entries: list[Entry] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     return entries
 
 
 def reference_page(what: str, opening: str, entries: Sequence[Entry]) -> str:
-    """The Markdown page for one listing."""
+    """Return the Markdown page for one listing."""
     title = what.replace("-", " ").capitalize()
     head = f"# {title}\n\n{opening}\nMade by `make docs` from `faultline list {what} --json`; do not edit.\n"
     return "\n".join([head, *(_section(entry) for entry in entries)])
@@ -99,7 +99,7 @@ def _section(entry: Entry) -> str:
 
 
 def _field(label: str, value: object) -> list[str]:
-    """One field: a mapping of records as a table, a list as names in one line, anything else as text."""
+    """Return one field: a mapping of records as a table, a list as names in one line, other values as text."""
     if isinstance(value, Mapping) and all(isinstance(record, Mapping) for record in value.values()):
         return ["", *_table(label, value), ""]
     if isinstance(value, Mapping):
@@ -127,7 +127,7 @@ def _cell(value: object) -> str:
 
 
 def anomalies_page(entries: Sequence[Entry]) -> str:
-    """The page of the names of anomalies: the rules from the module that has them, and a table for each kind."""
+    """Return the page of the names of anomalies: the rules from the module that has them, and a table for each kind."""
     made = (
         "Made by `make docs` from `faultline/checkers/anomalies.py` and `faultline list anomalies --json`; do not edit."
     )
@@ -139,7 +139,7 @@ def anomalies_page(entries: Sequence[Entry]) -> str:
 
 
 def pattern_table(patterns: Sequence[Entry]) -> str:
-    """The README's table of the thirty patterns, a row each, under the parts of the book."""
+    """Return the README's table of the thirty patterns, a row each, under the parts of the book."""
     rows = ["| pattern, and what it promises | variants | planted bugs found |", "|---|---|---|"]
     part = ""
     for entry in patterns:
@@ -167,7 +167,7 @@ def _module_path(module: str) -> str:
 
 
 def with_pattern_table(readme: str, table: str) -> str:
-    """`readme` with `table` between its two marks."""
+    """Return `readme` with `table` between its two marks."""
     before, _, rest = readme.partition(TABLE_START)
     _, mark, after = rest.partition(TABLE_END)
     if not mark:
@@ -176,12 +176,12 @@ def with_pattern_table(readme: str, table: str) -> str:
 
 
 def figures() -> dict[Path, str]:
-    """The measurements as the package has them; the listings, and so the pages, are made from that file."""
+    """Return the measurements as the package has them; the listings, and so the pages, are made from that file."""
     return {DETECTION: detection_lines(read_records())}
 
 
 def pages() -> dict[Path, str]:
-    """Every page that is made, with the content it should have."""
+    """Return every page that is made, with the content it should have."""
     listings = {what: listing(what) for what in LISTINGS}
     listings["workloads"] = [with_sensitivity(entry) for entry in listings["workloads"]]
     made = {
@@ -199,7 +199,8 @@ def pages() -> dict[Path, str]:
 
 
 def python_api_page() -> str:
-    """The page of the names that are stable: what each package exports, and the first sentence of its docstring."""
+    """Return the page of the names that are stable: what each package exports, and the first sentence of its
+    docstring."""
     lines = [
         "# Python API",
         "",
@@ -217,7 +218,7 @@ def python_api_page() -> str:
 
 
 def _first_sentence(value: object) -> str:
-    """The first paragraph of the docstring of a class or function, or what a constant is."""
+    """Return the first paragraph of the docstring of a class or function, or what a constant is."""
     documented = inspect.isclass(value) or inspect.isfunction(value)
     text = inspect.getdoc(value) if documented else None
     shown = " ".join(text.partition("\n\n")[0].split()) if text else _of_constant(value)
@@ -229,12 +230,12 @@ def _of_constant(value: object) -> str:
 
 
 def with_sensitivity(entry: Entry) -> Entry:
-    """A workload's entry with the figures of `tools/workload_sensitivity.py`."""
+    """Return a workload's entry with the figures of `tools/workload_sensitivity.py`."""
     return {**entry, "a pass would have shown": workload_sensitivity.rows(str(entry["name"]))}
 
 
 def outdated(made: Mapping[Path, str]) -> list[Path]:
-    """The files whose content is not what it should be."""
+    """Return the files whose content is out of date."""
     return [path for path, text in made.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
 
 
@@ -248,7 +249,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _brought_up_to_date(made: Mapping[Path, str], writes: bool) -> list[Path]:
-    """What was out of date; written, if `writes`."""
+    """Return the files that were out of date; write them, if `writes`."""
     stale = outdated(made)
     for path in stale if writes else ():
         path.write_text(made[path], encoding="utf-8")

@@ -1,8 +1,8 @@
-"""Tries every planted bug of the harness with every scenario, and writes docs/reference/generated/harness-bugs.md.
+"""Try every planted bug of the harness with every scenario, and write docs/reference/generated/harness-bugs.md.
 
     python tools/harness_bugs.py            also: make harness-bugs
 
-Ends with 1 when a bug is not caught by the scenario that is said to catch it, or a hole is none.
+Ends with 1 when a bug is not caught by its scenario, or a bug listed as a hole is caught.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ sys.path.insert(0, str(TRIALS))
 
 
 def main() -> int:
-    """Try all bugs, write the page, and say what is not as the tables have it."""
+    """Try all bugs, write the page, and print the differences from the tables."""
     known = importlib.import_module("bug_tables")
     tables: Mapping[str, Any] = known.TABLES
     began_s = time.monotonic()

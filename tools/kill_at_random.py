@@ -1,12 +1,12 @@
-"""Kills runs, campaigns and checks at random moments, and asks what became of their verdicts.
+"""Kill runs, campaigns and checks at random moments, and check their verdicts.
 
     python tools/kill_at_random.py --trials 100 --seed 1
 
 Each trial starts a command as a user does, sends SIGKILL or SIGTERM to its supervisor, to its worker or to the whole
 group after a random share of the time that the command takes, and waits until every process of it is gone. The answers
 are known: some of the runs violate, the others pass. Afterwards no finished verdict may be lost, invented or improved,
-the exit code must be true, and `faultline campaign conclude` must give the tables of what had finished. When and whom
-to kill follows from `--seed`; where that falls in the work is up to the machine.
+the exit code must be true, and `faultline campaign conclude` must give the tables of the finished units. The moments
+and processes to kill follow from `--seed`; the step of the work that is struck depends on the machine.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ CHECKED_RUNS = 12
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One kill: of which command, by which signal, whom, and after which share of its usual time."""
+    """One kill: the command, the signal, the process, and the share of its usual time."""
 
     number: int
     verb: str
@@ -60,7 +60,7 @@ class Trial:
 
 
 def main() -> int:
-    """Carry out the trials, say what is wrong, and print how many kills struck a living process."""
+    """Carry out the trials, print broken promises, and print how many kills struck a living process."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--trials", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
@@ -119,7 +119,7 @@ def _arguments(verb: str, violates: bool, stage: Path, usual: Path) -> tuple[str
 
 
 def _usual_s(usual: Path, verb: str, violates: bool) -> float:
-    """How long the command takes when it is left alone; the runs that are checked are made on the way."""
+    """Return the time of the command when it is left alone; this also makes the runs that are checked."""
     for seed in range(CHECKED_RUNS if verb == "run" else 0):
         bug = ("--planted-bug", BUG) if violates else ()
         _code(*RUN, *bug, "--seed", str(seed), "--output", str(usual))
@@ -134,7 +134,7 @@ def _code(*arguments: str) -> int:
 
 
 def _killed(trial: Trial, arguments: tuple[str, ...], usual_s: float) -> int | None:
-    """The code of the command that the trial kills; None when it had ended by itself."""
+    """Return the code of the command that the trial kills; None when it had ended by itself."""
     process = subprocess.Popen(
         [*COMMAND, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
     )
@@ -168,9 +168,6 @@ def _wait_until_gone(session: int) -> None:
     while session and (left := session_of(session)):
         assert time.monotonic() < deadline_s, f"processes {left} are left"
         time.sleep(0.1)
-
-
-# -- what became of it -----------------------------------------------------------------------------------------------
 
 
 def _about_the_code(trial: Trial, code: int) -> Iterator[str]:
@@ -209,7 +206,7 @@ def _about_runs(trial: Trial, stage: Path, verdicts: list[Judgement]) -> Iterato
 
 
 def _about_campaign(stage: Path, verdicts: list[Judgement]) -> Iterator[str]:
-    """Whether the tables that `conclude` makes have exactly the verdicts that are on the disk."""
+    """Yield whether the tables that `conclude` makes have exactly the verdicts that are on the disk."""
     folder = stage / "campaigns" / "killed"
     if not (folder / "plan.json").is_file():
         return
@@ -229,7 +226,7 @@ def _about_campaign(stage: Path, verdicts: list[Judgement]) -> Iterator[str]:
 
 
 def _judgement(path: Path) -> Judgement:
-    """The verdict in the file. Half a file is a broken promise, and raises."""
+    """Return the verdict in the file. Half a file is a broken promise, and raises."""
     return msgspec.json.decode(path.read_bytes(), type=Judgement)
 
 

@@ -1,6 +1,6 @@
-"""Fails when runs or tests have left namespaces, links, control groups, loop devices or folders of ours behind.
+"""Fail when runs or tests have left namespaces, links, control groups, loop devices or folders of Faultline behind.
 
-`make test` asks it last. What belongs to a set of hosts that is in use by somebody else is none of its business.
+`make test` runs it last. It ignores a set of hosts that another process uses.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ PATIENCE_S = 10.0
 
 
 def main() -> int:
-    """Name what is left; 1 when there is anything. The kernel takes a moment to clear a network namespace away."""
+    """Print leftovers; return 1 when there are any. The kernel takes a moment to remove a network namespace."""
     deadline_s = time.monotonic() + PATIENCE_S
     while (left := [leftover.what for leftover in leftovers_here()]) and time.monotonic() < deadline_s:
         time.sleep(0.1)

@@ -1,4 +1,4 @@
-"""Runs the correct reference systems at random, over all that is legal, and records whatever is not a clean run.
+"""Run the correct reference systems at random, over all legal requests, and record every run that is not clean.
 
     python tools/random_clean_runs.py --runs 20000 --seed 1 --processes 2
     python tools/random_clean_runs.py --runs 1 --first 4711          one run again, by its number
@@ -6,12 +6,12 @@
 Every run has a number, and follows from that number and `--seed` alone: system, workload, options, fault sets, nodes,
 workers, operations and the seed of the run are drawn, and drawn again where planning refuses them. An option with
 choices takes one of them; a number takes what shipped plans give it, or its default times a quarter, a half, two or
-four. So options meet that no shipped plan sets together, and whatever is told of the systems is a false alarm, or a bug
-of theirs.
+four. So options meet that no shipped plan sets together, and every finding is a false alarm, or a bug of the
+system.
 
 The record is JSON lines: a line for each violation, undecided run and harness error, with the command that repeats it,
 and a last line with the totals. The exit code is 1 after a violation, else 4 after a harness error, else 3 after an
-undecided run, else 0. A run that tested too little (*vacuous*) is counted, and no fault.
+undecided run, else 0. A *vacuous* run is counted and does not matter.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _EXIT_CODES = {Verdict.VIOLATION: 1, Verdict.HARNESS_ERROR: 4, Verdict.UNKNOWN: 
 
 
 class Ran(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of one run: how often planning refused before, and what was found."""
+    """The result of one run: the number of refusals by planning before it, and the findings."""
 
     number: int
     system: str
@@ -65,7 +65,7 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Totals(msgspec.Struct, frozen=True, kw_only=True):
-    """The last line of a record: which runs there were, and what came of them."""
+    """The last line of a record: the runs, and their results."""
 
     seed: int
     first: int
@@ -77,7 +77,7 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def main() -> int:
-    """Carry out the runs, print what is wrong as it comes, and write the record."""
+    """Carry out the runs, print findings as they come, and write the record."""
     arguments = _arguments()
     began_s, ran = _processor_s(), list[Ran]()
     with arguments.record.open("wb") as record:
@@ -103,13 +103,13 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--system", choices=sorted(systems()), help="draw this system only")
-    parser.add_argument("--every", type=int, default=500, help="tell how far it is after so many runs")
+    parser.add_argument("--every", type=int, default=500, help="print the progress after that many runs")
     parser.add_argument("--record", type=Path, default=RECORD)
     return parser.parse_args()
 
 
 def _all_runs(arguments: argparse.Namespace) -> Iterator[Ran]:
-    """Every run in the order of the numbers."""
+    """Yield every run in the order of the numbers."""
     numbers = range(arguments.first, arguments.first + arguments.runs)
     tasks = [(arguments.seed, number, arguments.system or "") for number in numbers]
     if arguments.processes == 1:
@@ -122,7 +122,7 @@ def _all_runs(arguments: argparse.Namespace) -> Iterator[Ran]:
 
 
 def _processor_s() -> float:
-    """The processor time of this process and of those that it has waited for."""
+    """Return the processor time of this process and of those that it has waited for."""
     return sum(os.times()[:4])
 
 
@@ -150,11 +150,8 @@ def _in_words(ran: list[Ran]) -> str:
     return ", ".join(f"{count} {name}" for name, count in _counted(one.verdict.value for one in ran).items())
 
 
-# -- one run ----------------------------------------------------------------------------------------------------------
-
-
 def run_number(seed: int, number: int, system: str = "") -> Ran:
-    """The run `number` of the random campaign `seed`, of `system` if one is named."""
+    """Return the run `number` of the random campaign `seed`, of `system` if one is named."""
     engine, refused = default_engine("simulated"), 0
     for attempt in range(_DRAWS_MAX):
         request = draw(Random(f"{seed}/{number}/{attempt}"), system)
@@ -185,7 +182,7 @@ def _ran(number: int, request: RunRequest, refused: int, verdict: Verdict, findi
 
 
 def draw(random: Random, system: str = "") -> RunRequest:
-    """A request over what is declared; planning may still refuse it."""
+    """Return a request over the declared choices; planning may still refuse it."""
     chosen = system or random.choice(sorted(systems()))
     return RunRequest(
         system=chosen,
@@ -218,7 +215,7 @@ def _fault_sets() -> tuple[str, ...]:
 
 @cache
 def _values(system: str, name: str, description: OptionDescription) -> tuple[str, ...]:
-    """What the option is drawn from."""
+    """Return the values from which the option is drawn."""
     if description.choices:
         return description.choices
     plans = [load_plan(plan) for plan in shipped_plans()]

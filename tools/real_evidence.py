@@ -1,13 +1,13 @@
-"""Records what real stores do under faults, with seeds, and makes docs/reference/generated/real-evidence.md of it.
+"""Record the behaviour of real stores under faults, with seeds, and make its page of the records.
 
     python tools/real_evidence.py NAME ...    run every seed of these claims (`faultline evidence` lists them), record
-    python tools/real_evidence.py --all       all of them; --missing: those without a record of what they now say
+    python tools/real_evidence.py --all       all of them; --missing: those without a record of their present text
     python tools/real_evidence.py --page      run nothing, write the page
 
 A claim is a file in faultline/harness/world/hosts/evidence. Its record is one line of
 docs/reference/real-evidence.jsonl, with the digest of the claim it was made for: a claim that was changed since has no
 record. Unlike `faultline evidence NAME`,
-which stops at the first seed that shows an expected violation, this runs them all, to say how many do.
+which stops at the first seed that shows an expected violation, this runs them all, to count those that do.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ PAGE = ROOT / "docs" / "reference" / "generated" / "real-evidence.md"
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
-    """The runs of one claim: what came of them, with which version of the store, on which kind of machine and when."""
+    """The runs of one claim: their results, the version of the store, the kind of machine, and the date."""
 
     name: str
     digest: str
@@ -51,13 +51,13 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def digest_of(case: Case) -> str:
-    """What tells a claim from what it said earlier."""
+    """Return the digest that tells a claim from its earlier texts."""
     runs = msgspec.structs.replace(case, claim="", twin="")
     return hashlib.sha256(msgspec.json.encode(runs)).hexdigest()[:16]
 
 
 def read_records(data: Path = DATA) -> dict[str, Record]:
-    """The records by the name of their claim."""
+    """Return the records by the name of their claim."""
     lines = data.read_bytes().splitlines() if data.exists() else []
     records = [msgspec.json.decode(line, type=Record) for line in lines if line.strip()]
     return {record.name: record for record in records}
@@ -71,7 +71,7 @@ def write_record(record: Record) -> None:
 
 
 def unrecorded(cases: Iterable[Case], records: dict[str, Record]) -> list[str]:
-    """The claims that have no record of what they now say."""
+    """Return the claims without a record of their present text."""
     return [case.name for case in cases if case.name not in records or records[case.name].digest != digest_of(case)]
 
 
@@ -92,7 +92,7 @@ def measured(case: Case) -> Record:
 
 
 def _version(case: Case) -> str:
-    """The store and the version of its Debian package, where it is one; Faultline's own systems have none."""
+    """Return the store and the version of its Debian package, where it is one; Faultline's own systems have none."""
     system = load_system(case.system)
     dpkg = shutil.which("dpkg-query")
     if not isinstance(system, HostedStore) or dpkg is None:
@@ -104,8 +104,6 @@ def _version(case: Case) -> str:
     ]
     return f"{case.system} {', '.join(dict.fromkeys(answer.stdout.strip() for answer in asked))}".strip()
 
-
-# -- the page ----------------------------------------------------------------------------------------------------
 
 _OPENING = """\
 # Real stores: known bad, known good
@@ -121,7 +119,7 @@ record; what was recorded before losses were told from stale reads may be a `sta
 
 
 def page(cases: Sequence[Case], records: dict[str, Record]) -> str:
-    """The whole page: a table, then each claim with what its telling run said."""
+    """Return the whole page: a table, then each claim with the sentence of its telling run."""
     known = {case.name: records[case.name] for case in cases if case.name not in unrecorded(cases, records)}
     lines = [
         "| claim | expected | shown by | clean | operations | store | command |",
@@ -174,11 +172,8 @@ def _seeds(seeds: Sequence[int]) -> str:
     return ", ".join(map(str, seeds)) or "none"
 
 
-# -- the command -------------------------------------------------------------------------------------------------
-
-
 def main(arguments: Sequence[str]) -> int:
-    """Run, record and write the page; 1 when a claim is not borne out."""
+    """Run, record and write the page; return 1 when a claim is not confirmed."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--all", action="store_true", help="every claim")
@@ -195,7 +190,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _recorded(case: Case) -> bool:
-    """Measure and record `case`, unless it is not borne out: that is told, and stands in no record."""
+    """Measure and record `case`, if it is confirmed; otherwise print the result and record none."""
     record = measured(case)
     outcome = record.outcome
     print(f"{case.name}: shown by {_seeds(outcome.shown)} of {_seeds(outcome.tried)}; clean: {_seeds(outcome.passed)}")

@@ -1,19 +1,19 @@
-"""Measures what the shipped campaigns find and what they let pass, and writes it down with seeds.
+"""Measure the findings and the passes of the shipped campaigns, and record them with seeds.
 
     python tools/record_evidence.py                         5,000 seeds of each correct system, 500 of each planted bug
     python tools/record_evidence.py --system paxos-kv       one system; the records of the others stay
     python tools/record_evidence.py --bug naive-reset --bugs 200 --correct 0
     python tools/record_evidence.py --again                 measures anew what is recorded already
     python tools/record_evidence.py --page                  measures nothing, writes the page from the records
-    python tools/record_evidence.py --retell                runs the one seed that each record tells of and writes down
-                                                            what its finding is called now; the figures stay
+    python tools/record_evidence.py --retell                runs the first seed of each record and records the present
+                                                            name of its finding; the figures stay
 
 Each cell is recorded in docs/reference/planted-bugs.jsonl as soon as it is finished, so it can be stopped at any time
 and goes on where it stopped. What is recorded with as many seeds already is left alone, unless its campaign has
 changed. From the records comes docs/reference/generated/planted-bugs.md.
 
 The runs are those of the command beside each row, seed by seed, through the same engine; only Spark is left out, and
-with it the folders, pages and shrunk runs that nobody would look at here.
+with it the folders, pages and shrunk runs, which have no reader here.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Found(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """What came of one seed."""
+    """The result of one seed."""
 
     seed: int
     verdict: Verdict
@@ -73,13 +73,13 @@ class Seen(NamedTuple):
     marks: tuple[str, ...]
 
     def first_by(self, caught_by: tuple[str, ...]) -> Found | None:
-        """The first finding by one of these checkers or invariants; by any, when none is named."""
+        """Return the first finding by one of these checkers or invariants; by any, when none is named."""
         named = (found for found in self.findings if not caught_by or {found.checker, found.anomaly} & set(caught_by))
         return next(named, None)
 
 
 class Wanted(NamedTuple):
-    """One place, how many seeds, and which findings count; any does when none is named."""
+    """One place, the number of seeds, and the findings that count; all do when none is named."""
 
     place: Place
     runs: int
@@ -137,7 +137,7 @@ def measured(wanted: Wanted, executor: Executor) -> Record:
 
 
 def retold(wanted: Wanted, record: Record) -> Record | None:
-    """`record` with the finding and the sentence that its first seed gives now; None when that finds nothing."""
+    """Return `record` with the finding and the sentence of its first seed today; None when that has no finding."""
     [seen] = run_seeds(wanted.place, record.first_seed, record.first_seed)
     first = seen.first_by(wanted.caught_by)
     if first is None:
@@ -146,7 +146,7 @@ def retold(wanted: Wanted, record: Record) -> Record | None:
 
 
 def _retell_all(options: argparse.Namespace) -> bool:
-    """Retell every record that a checker's finding stands in; False when one of them is not found any more."""
+    """Retell every record with a checker's finding; return False when one of them is not found any more."""
     records, missed = read_records(), []
     for wanted in all_wanted(options):
         record = records.get(wanted.place.key)
@@ -164,7 +164,7 @@ def _retell_all(options: argparse.Namespace) -> bool:
 
 
 def all_wanted(options: argparse.Namespace) -> Iterator[Wanted]:
-    """Everything that the command line asks for, planted bugs first."""
+    """Return all that the command line asks for, planted bugs first."""
     for wanted in _of_systems(options):
         if not options.campaign or wanted.place.campaign in options.campaign:
             yield wanted
@@ -184,7 +184,7 @@ def _of_systems(options: argparse.Namespace) -> Iterator[Wanted]:
 
 
 def parsed(arguments: Sequence[str]) -> argparse.Namespace:
-    """The command line."""
+    """Return the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--system", action="append", help="only this system; may be repeated")
     parser.add_argument("--bug", action="append", help="only this planted bug, no correct system; may be repeated")
@@ -200,7 +200,7 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Measure, record, write the page; 1 when a bug that was measured is not found or a correct system is accused."""
+    """Measure, record, write the page; return 1 when a measured bug is not found or a correct system violates."""
     options = parsed(arguments)
     if options.retell and not _retell_all(options):
         return 1
@@ -219,7 +219,7 @@ def _record_all(options: argparse.Namespace) -> bool:
     try:
         for wanted in due:
             record = measured(wanted, executor)
-            # Read again: somebody else may have recorded something meanwhile.
+            # Read again, so that records of another process since then are kept.
             write_records({**read_records(), record.key: record}.values())
             print(f"{record.cell}: {record.found} of {record.runs} ({record.campaign}) {record.finding}", flush=True)
     except KeyboardInterrupt:
@@ -231,7 +231,7 @@ def _record_all(options: argparse.Namespace) -> bool:
 
 
 def _leave_interrupts_alone() -> None:
-    """In a worker: Ctrl-C is for the process that hands out the work."""
+    """Ignore Ctrl-C in a worker: it is for the process that hands out the work."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
@@ -249,7 +249,7 @@ def _is_due(wanted: Wanted, records: dict[tuple[str, str, str, str], Record]) ->
 
 
 def _told() -> int:
-    """Say what is missing and what is wrong."""
+    """Print missing records and broken promises."""
     records = read_records()
     passing = [record for record in records.values() if record.expected == "pass"]
     accused = [record.cell for record in passing if record.found or record.undecided]
@@ -265,7 +265,7 @@ def _told() -> int:
 
 
 def _best(records: dict[tuple[str, str, str, str], Record]) -> list[Record]:
-    """Of each planted bug the cell in which it was found most often."""
+    """Return, for each planted bug, the cell in which it was found most often."""
     best: dict[tuple[str, str], Record] = {}
     for record in records.values():
         if record.bug:

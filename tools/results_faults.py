@@ -1,4 +1,4 @@
-"""Faults in the writing of results: the n-th write, sync or rename of a command fails, in whatever process it happens.
+"""Faults in the writing of results: the n-th write, sync or rename of a command fails, in any process.
 
 `faultline.harness.results` is the one door through which a results folder is written. `install` replaces its
 primitives by ones that count their calls, over all processes that were given the same control folder, and lets the one
@@ -21,7 +21,7 @@ CONTROL = "FAULTLINE_RESULTS_FAULTS"
 """The environment variable that names the control folder, for the processes of Spark."""
 
 MODES = ("full", "torn", "broken", "die")
-"""How a call fails: no room; half written, then no room; an input/output error; the process dies before it returns."""
+"""The ways in which a call fails: no room; half written, then no room; an input/output error; death of the process."""
 
 _DIED = 137
 _immortal = 0
@@ -34,7 +34,7 @@ def spare_this_process() -> None:
 
 
 class Control:
-    """The control folder: how many calls there were, and which one fails in which way."""
+    """The control folder: the number of calls, and the one that fails, with its mode."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -46,11 +46,11 @@ class Control:
         (self.folder / "calls").write_text("")
 
     def calls(self) -> list[str]:
-        """What the calls were, in order."""
+        """Return the kinds of the calls, in order."""
         return (self.folder / "calls").read_text().splitlines()
 
     def count(self, what: str) -> str:
-        """Count a call; returns how it must fail, '' when it must not."""
+        """Count a call; return the mode by which it must fail, '' when it must not."""
         with (self.folder / "calls").open("r+") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             number = len(file.readlines()) + 1
@@ -60,7 +60,7 @@ class Control:
 
 
 def install(control: Control, door: ModuleType | None = None) -> Callable[[], None]:
-    """Replace the primitives of the results door; returns what puts them back."""
+    """Replace the primitives of the results door; return a function that restores them."""
     results: Any = door
     if results is None:
         from faultline.harness import results

@@ -1,4 +1,4 @@
-"""Which test, invariant or planted bug shows each requirement row, found in the code itself.
+"""The test, invariant or planted bug that shows each requirement row, found in the code itself.
 
     python tools/row_evidence.py          print how many rows of each pattern are shown, and those that are not
 
@@ -35,7 +35,7 @@ _ROW = re.compile(r"[A-Z]{1,3}-[RSIM][0-9]+[a-z]?")
 
 
 class Evidence(msgspec.Struct, frozen=True):
-    """One thing that shows a row: the row's id, the kind of evidence, and where it stands."""
+    """One piece of evidence for a row: the row's id, the kind of evidence, and its place."""
 
     row: str
     kind: str
@@ -43,7 +43,7 @@ class Evidence(msgspec.Struct, frozen=True):
 
 
 def evidence() -> dict[str, list[Evidence]]:
-    """Everything that shows a row, by the row's id."""
+    """Return all evidence, by the row's id."""
     found: dict[str, list[Evidence]] = {}
     for item in (*_tests(), *_transcripts(), *_invariants(), *_planted_bugs()):
         found.setdefault(item.row, []).append(item)
@@ -59,7 +59,7 @@ def _tests() -> Iterator[Evidence]:
 
 
 def marked_tests(source: str) -> Iterator[tuple[str, list[str]]]:
-    """Each test of a module that carries rows, its own or its module's or class's, with their ids."""
+    """Yield each test of a module that carries rows, its own or its module's or class's, with their ids."""
     module = ast.parse(source)
     yield from _marked(module.body, _pytestmark(module.body), "")
 
@@ -85,7 +85,7 @@ def _pytestmark(body: Iterable[ast.stmt]) -> list[str]:
 
 
 def _rows_of(expressions: Iterable[ast.expr]) -> list[str]:
-    """The ids inside every `pytest.mark.rows(…)`, also within parameters and lists of marks."""
+    """Return the ids inside every `pytest.mark.rows(…)`, also within parameters and lists of marks."""
     return [
         argument.value
         for expression in expressions
@@ -127,12 +127,12 @@ def _planted_bugs() -> Iterator[Evidence]:
 
 
 def unshown(requirements: Requirements, shown: Mapping[str, Sequence[Evidence]]) -> list[str]:
-    """The rows that nothing shows and that are not left out for a reason."""
+    """Return the rows without evidence that are not left out for a reason."""
     return [row for row in requirements.rows if row not in shown and row not in requirements.left_out]
 
 
 def rows_page(found: Mapping[str, Requirements], shown: Mapping[str, Sequence[Evidence]]) -> str:
-    """docs/reference/generated/rows.md."""
+    """Return the page docs/reference/generated/rows.md."""
     head = (
         "# Requirement rows\n\nWhat the source texts ask of each pattern, row by row, and what shows it: a test, an "
         "invariant checked during every run, or a\nplanted bug that a campaign catches. R rows are requirements, "
@@ -170,7 +170,7 @@ def _escaped(text: str) -> str:
 
 
 def main() -> int:
-    """Print the summary; 1 when a row is shown by nothing."""
+    """Print the summary; return 1 when a row has no evidence."""
     found, shown = load_requirements(), evidence()
     missing = 0
     for slug, pattern in found.items():

@@ -1,10 +1,10 @@
-"""Tells whether a change of the code changed what simulated runs do: fifty runs of each system, by their digests.
+"""Compare simulated runs before and after a change of the code: fifty runs of each system, by their digests.
 
     python tools/run_digests.py record before.jsonl
     python tools/run_digests.py compare before.jsonl
 
 `record` draws the runs (system, workload, options, faults, seed; every third one with a planted bug), carries them out
-and writes a line for each: the request, and digests of what came of it. `compare` carries out the requests of a record
+and writes a line for each: the request, and digests of its result. `compare` carries out the requests of a record
 with the code of today and prints each run that differs, with the fields that do. The exit code is 1 when a run differs
 and 2 when a request can no longer be planned; the record holds the requests, so it may be made by another commit.
 """
@@ -36,14 +36,14 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 RUNS = 50
-"""Of each system."""
+"""The number of runs of each system."""
 
 _BUG_EVERY = 3
 _DRAWS_MAX = 200
 
 
 class RunDigest(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of a request: SHA-256 of the plan, the history and the marks; counts of the world; the verdict."""
+    """The result of a request: SHA-256 of the plan, the history and the marks; counts of the world; the verdict."""
 
     request: RunRequest
     plan: str
@@ -97,11 +97,8 @@ def difference(before: RunDigest, after: RunDigest) -> list[str]:
     return [name for name in RunDigest.__struct_fields__ if getattr(before, name) != getattr(after, name)]
 
 
-# -- the runs ---------------------------------------------------------------------------------------------------------
-
-
 def drawn_run(task: tuple[str, int]) -> RunDigest:
-    """Return the digest of the run of that number of a system; draws again while a request is refused."""
+    """Return the digest of the run of that number of a system; draw again while a request is refused."""
     system, number = task
     bugs = [*load_system(system).planted_bugs]
     for attempt in range(_DRAWS_MAX):

@@ -153,7 +153,7 @@ set_up_java() {
 
 # -- Hosts of namespaces --------------------------------------------------------------------------------------------
 
-# An SSH server is nothing to put on somebody's machine unasked, so it is installed in CI and suggested elsewhere.
+# An SSH server must not be installed without the consent of the user, so it is installed in CI and suggested elsewhere.
 set_up_hosts() {
   local missing=() offered=() lacking=() package
   command -v sshd >/dev/null || missing+=(openssh-server)

@@ -1,4 +1,4 @@
-"""Measures what passes of each workload are worth, for docs/reference/generated/workloads.md.
+"""Measure the sensitivity of passes of each workload, for docs/reference/generated/workloads.md.
 
     python tools/workload_sensitivity.py              every workload; writes docs/reference/workload-sensitivity.jsonl
     python tools/workload_sensitivity.py register set only these; the others' lines stay as they are
@@ -72,7 +72,7 @@ SYSTEMS: Mapping[str, _System] = {
     "causal-pairs": ("timestamped-kv", {}),
     "queue": ("", {}),
 }
-"""Where each workload is measured: a correct system and its options, '' for the queue of this module."""
+"""The system of each workload: a correct one and its options, '' for the queue of this module."""
 
 LIMITS: Mapping[tuple[str, str], str] = {
     ("bank", "lost-write"): "The total stays when both halves of a transfer are lost; `transfer` sees each of them.",
@@ -120,11 +120,11 @@ LIMITS: Mapping[tuple[str, str], str] = {
         "stale-read",
     ): "A value that is missing may have been replaced by its client's next write, which is there.",
 }
-"""Why a workload shows less than 80 % of an anomaly, by workload and anomaly."""
+"""The reasons why a workload shows less than 80 % of an anomaly, by workload and anomaly."""
 
 
 class WorkloadSensitivity(msgspec.Struct, frozen=True, kw_only=True):
-    """What the passes of `workload` on `system` would have shown; `passes` of the `seeds` passed and were probed."""
+    """The sensitivity of the passes of `workload` on `system`; `passes` of the `seeds` passed and were probed."""
 
     workload: str
     system: str
@@ -135,7 +135,7 @@ class WorkloadSensitivity(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def measured(workload: str, seeds: range = SEEDS) -> WorkloadSensitivity:
-    """The figures of `workload` over `seeds`."""
+    """Return the figures of `workload` over `seeds`."""
     system, _ = SYSTEMS[workload]
     probed = [figures for seed in seeds for figures in _probed(workload, seed)]
     return WorkloadSensitivity(
@@ -149,14 +149,14 @@ def measured(workload: str, seeds: range = SEEDS) -> WorkloadSensitivity:
 
 
 def read_records() -> dict[str, WorkloadSensitivity]:
-    """What was measured last, by workload."""
+    """Return the last measurements, by workload."""
     lines = RECORDS.read_bytes().splitlines() if RECORDS.exists() else []
     records = [msgspec.json.decode(line, type=WorkloadSensitivity) for line in lines]
     return {record.workload: record for record in records}
 
 
 def _probed(workload: str, seed: int) -> Iterator[tuple[Sensitivity, ...]]:
-    """The figures of one run, if it passed."""
+    """Yield the figures of one run, if it passed."""
     system, options = SYSTEMS[workload]
     if not system:
         yield _of(queue_run(seed), workload)
@@ -166,7 +166,7 @@ def _probed(workload: str, seed: int) -> Iterator[tuple[Sensitivity, ...]]:
     )
     parts = resolve(request)
     record = run_simulated(make_plan(request, parts), parts)
-    # A run that tested too little is no pass, but what it would have shown is a figure all the same.
+    # A vacuous run is no pass, but its sensitivity is a figure all the same.
     if judge(record, parts, run_id="").verdict in (Verdict.PASS, Verdict.VACUOUS):
         yield _of(record, workload)
 
@@ -180,11 +180,8 @@ def _of(record: RunRecord, workload: str) -> tuple[Sensitivity, ...]:
     return probe(record, checkers_of(found), anomalies_of(found), insertions=INSERTIONS)
 
 
-# -- a perfect queue ---------------------------------------------------------------------------------------------------
-
-
 def queue_run(seed: int) -> RunRecord:
-    """A run of the workload `queue` on queues that do what they should, with faults that change nothing."""
+    """Return a run of the workload `queue` on correct queues, with faults that have no effect."""
     workload = load_workload("queue")
     before = planned_operations(
         workload.generator(workers=5, operations=200, seed=seed), workers=5, seed=seed, latency_us=LATENCY_US
@@ -210,7 +207,7 @@ def queue_run(seed: int) -> RunRecord:
 
 
 def _held(history: History) -> dict[str | None, list[int]]:
-    """What is left in each queue."""
+    """Return the remaining elements of each queue."""
     taken = {(key, result) for key, f, result in zip(history.key, history.f, history.result) if f == "dequeue"}
     held: dict[str | None, list[int]] = {}
     for key, f, value in zip(history.key, history.f, history.value, strict=True):
@@ -226,7 +223,7 @@ def _play(
     fault_every_us: int,
     held: dict[str | None, list[int]] | None = None,
 ) -> None:
-    """Operations take LATENCY_US each, and effect at their end."""
+    """Play the operations: each takes LATENCY_US, and effect at its end."""
     queues = held or {}
     events = [(since_us + each.at_us, False, number) for number, each in enumerate(planned)]
     events += [(since_us + each.at_us + LATENCY_US, True, number) for number, each in enumerate(planned)]
@@ -271,7 +268,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def rows(workload: str) -> dict[str, dict[str, str]]:
-    """The figures of `workload` for its page: for each anomaly how much was shown, and why it is not more."""
+    """Return the figures of `workload` for its page: for each anomaly how much was shown, and why it is not more."""
     return {
         each.anomaly: {
             "shown": f"{100 * each.shown // each.inserted} % ({each.shown} of {each.inserted})",

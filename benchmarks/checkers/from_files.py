@@ -1,4 +1,5 @@
-"""What stored histories cost: each of Porcupine's etcd logs alone, and a campaign's Parquet file from disk to verdict.
+"""The cost of stored histories: each of Porcupine's etcd logs alone, and a campaign's Parquet file from disk to
+verdict.
 
     python benchmarks/checkers/from_files.py --logs ../shared/histories/porcupine/jepsen --operations 200000
 
@@ -33,7 +34,7 @@ OPERATIONS_PER_KEY = 1_000
 
 
 def microseconds_of(log: Path) -> float:
-    """The least time in which the engine judges one log."""
+    """Return the least time in which the engine judges one log."""
     columns = register_columns(format_named("jepsen-log").read(log).history)
     best_s = float("inf")
     for _ in range(REPETITIONS):
@@ -44,7 +45,7 @@ def microseconds_of(log: Path) -> float:
 
 
 def registers(operations: int) -> History:
-    """A linearizable history: rounds of ten overlapping reads and writes, answered in a random order."""
+    """Return a linearizable history: rounds of ten overlapping reads and writes, answered in a random order."""
     history, rng, time_us = History(), Random(1), 0
     value: int | None = None
     for start in range(0, operations, CLIENTS):
@@ -65,11 +66,11 @@ def registers(operations: int) -> History:
 
 
 def parquet_figures(operations: int) -> dict[str, float]:
-    """Operations a second, from the file to the history and from the file to the verdict."""
+    """Return operations a second, from the file to the history and from the file to the verdict."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "part-0.parquet"
         write_parquet(path, history_table("run", registers(operations)))
-        read_history(path, "run")  # what Arrow loads and starts at its first use is not part of the figures
+        read_history(path, "run")  # The first use of Arrow loads and starts it, which is not part of the figures.
         start_s = process_time()
         stored = read_history(path, "run")
         read_s = process_time()
@@ -89,7 +90,7 @@ def parquet_figures(operations: int) -> dict[str, float]:
 
 
 def as_lists(stored: History) -> History:
-    """The same history with every column a list of Python values, as a run records it."""
+    """Return the same history with every column a list of Python values, as a run records it."""
     history = History()
     for name in COLUMNS:
         setattr(history, name, getattr(stored, name))
@@ -97,7 +98,7 @@ def as_lists(stored: History) -> History:
 
 
 def main() -> None:
-    """Print the figures of what is there."""
+    """Print the figures of the logs and the Parquet file."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--logs", type=Path, help="folder with etcd_*.log")
     parser.add_argument("--operations", type=int, default=200_000, help="operations in the Parquet file")

@@ -50,7 +50,7 @@ BankOperation = Operation[Transfer | None, Balances | None]
 
 
 def _sums_reach(balances: Balances, read: BankOperation, available: Sequence[BankOperation]) -> bool:
-    """Whether each account could get to what was read if it had the pick of the transfers to and from it."""
+    """Return whether each account could reach its read balance by some of the transfers to and from it."""
     least, most = list(balances), list(balances)
     for operation in available:
         if operation.input is not None:
@@ -72,7 +72,7 @@ HOOKS: dict[str, Hooks[Any, Any, Any]] = {
 
 
 def bank_history(clients: int, operations: int, seed: int) -> list[BankOperation]:
-    """What the clients of a true bank saw."""
+    """Return the history of the clients of a correct bank."""
     rng = random.Random(seed)
     balances: Balances = (100,) * ACCOUNTS
     history: list[BankOperation] = []

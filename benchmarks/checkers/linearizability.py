@@ -1,4 +1,4 @@
-"""How fast the linearizability engine is: real logs, and registers of 10^3 … 10^6 operations on one key and on many.
+"""The speed of the linearizability engine: real logs, and registers of 10^3 … 10^6 operations on one key and on many.
 
     python benchmarks/checkers/linearizability.py
     python benchmarks/checkers/linearizability.py --operations 1000000 --json
@@ -50,7 +50,7 @@ class _Key:
         self.has_cas, self.is_unique = kind.endswith("cas"), kind.startswith("unique")
 
     def operation(self) -> list[int]:
-        """Kind, demand and produce of the next operation."""
+        """Return the kind, demand and produce of the next operation."""
         draw = self.rng.random()
         if draw < 0.5:
             return [OBSERVE, 0, 0]
@@ -62,7 +62,7 @@ class _Key:
         return [SWAP, expected, value] if expected != value else [OBSERVE, 0, 0]
 
     def take_effect(self, operation: list[int]) -> None:
-        """The operation happens, now."""
+        """Let the operation take effect now."""
         if operation[0] == OBSERVE:
             operation[1] = self.state
         elif operation[0] == SWAP and operation[1] != self.state:
@@ -81,7 +81,7 @@ def register_history(
     is_corrupted: bool = False,
     seed: int = 1,
 ) -> Columns:
-    """Columns of a history of `operations` operations; `crashes` is the share of those that never return."""
+    """Return the columns of a history of `operations` operations; `crashes` is the share of those that never return."""
     rng = random.Random(seed)
     columns, base = Columns(list(range(keys)), [None]), 0
     for key in range(keys):
@@ -121,7 +121,7 @@ def _carried_out(register: _Key, operations: int, crashes: float) -> Iterator[tu
 
 
 def _corrupt(rows: list[tuple[int, int, int, int, int]]) -> None:
-    """Let a read at nine tenths see what was there long before."""
+    """Let a read at nine tenths see a value of long before."""
     late = next(place for place in range(len(rows) * 9 // 10, len(rows)) if rows[place][0] == OBSERVE)
     early = next(row for row in rows[len(rows) // 2 :] if row[0] == WRITE and row[2] != rows[late][1])
     rows[late] = (OBSERVE, early[2], 0, *rows[late][3:])
@@ -144,7 +144,7 @@ def _peak_mb() -> int:
 
 
 def synthetic(operations: int) -> Iterator[tuple[str, Callable[[], Columns]]]:
-    """Registers of 10^3 operations and more, by name, each built when it is asked for."""
+    """Return registers of 10^3 operations and more, by name, each built when it is asked for."""
     for size in [size for size in (1_000, 10_000, 100_000, 1_000_000) if size <= operations]:
         for kind in ("unique", "unique-cas", "five", "five-cas"):
             for clients in (10, 50):
@@ -157,7 +157,7 @@ def synthetic(operations: int) -> Iterator[tuple[str, Callable[[], Columns]]]:
 
 
 def _encoding(operations: int) -> float:
-    """Operations a second from a History, ten keys one after the other, to verdicts."""
+    """Return operations a second from a History, ten keys one after the other, to verdicts."""
     history, rng = History(), random.Random(1)
     last: dict[str, int] = {}
     for number in range(operations):
@@ -196,7 +196,7 @@ def main() -> None:
 
 
 def joined_logs(folder: Path) -> Columns:
-    """The etcd logs in `folder` as one history, each log a key."""
+    """Return the etcd logs in `folder` as one history, each log a key."""
     read, whole = format_named("jepsen-log").read, History()
     for path in sorted(folder.glob("etcd_*.log")):
         history = read(path).history

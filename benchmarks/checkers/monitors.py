@@ -1,4 +1,4 @@
-"""How fast the monitors are: sets, queues, stacks, locks and counters of 10^3 … 10^6 operations, true and changed.
+"""The speed of the monitors: sets, queues, stacks, locks and counters of 10^3 … 10^6 operations, true and changed.
 
     python benchmarks/checkers/monitors.py
     python benchmarks/checkers/monitors.py --operations 1000000 --json
@@ -106,7 +106,7 @@ def _next_call(rng: random.Random, kind: str, number: int, client: int, before: 
 
 
 def true_history(kind: str, operations: int, seed: int) -> list[Operation[Call, Any]]:
-    """What ten clients of a true object saw."""
+    """Return the history of ten clients of a correct object."""
     rng, effect = random.Random(seed), _OBJECTS[kind]()
     history: list[Operation[Call, Any]] = []
     names, last = list(range(CLIENTS)), dict[int, Call]()
@@ -136,7 +136,7 @@ def true_history(kind: str, operations: int, seed: int) -> list[Operation[Call, 
 
 
 def with_exchanged_answers(history: list[Operation[Call, Any]]) -> list[Operation[Call, Any]]:
-    """The history with the answers, or for a lock the times, of two operations exchanged that are far apart."""
+    """Return the history with the answers, or for a lock the times, of two operations exchanged that are far apart."""
     changed = list(history)
     f = {"add": "read", "enqueue": "dequeue", "push": "pop"}.get(history[0].input[0], history[0].input[0])
     f = next((g for g in ("contains", "read", "dequeue", "pop", "acquire") if _has(history, g)), f)

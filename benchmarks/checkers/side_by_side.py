@@ -1,4 +1,4 @@
-"""All engines on the same histories, one process for each pair, beside what other tools were measured to need.
+"""All engines on the same histories, one process for each pair, beside the measured needs of other tools.
 
     python benchmarks/checkers/side_by_side.py
     python benchmarks/checkers/side_by_side.py --operations 100000 --logs ../shared/histories/porcupine
@@ -57,11 +57,11 @@ DATA = Path(__file__).parents[2] / "tests" / "data" / "histories"
 ANCHORS = Path(__file__).with_name("anchors.toml")
 
 Check = Callable[[], str]
-"""One check of a history that is there already; answers the verdict."""
+"""One check of a given history, which returns the verdict."""
 
 
 class Figure(NamedTuple):
-    """What one engine needed for one history, or why there is no figure."""
+    """The time and memory of one engine for one history, or the reason why there is no figure."""
 
     history: str
     engine: str
@@ -70,11 +70,8 @@ class Figure(NamedTuple):
     verdict: str
 
 
-# -- histories and who checks them -------------------------------------------------------------------------------------
-
-
 def _of_columns(make: Callable[[], Columns]) -> dict[str, Callable[[], Check]]:
-    """The engines for registers."""
+    """Return the engines for registers."""
 
     def port(by: Callable[..., Any]) -> Check:
         keys = _by_key(make())
@@ -160,7 +157,7 @@ def _of_transactions(workload: str, size: int) -> dict[str, Callable[[], Check]]
 
 
 def _histories(operations: int, logs: Path | None) -> Iterator[tuple[str, dict[str, Callable[[], Check]]]]:
-    """Every history by name, with the engines that can check it."""
+    """Yield every history by name, with the engines that can check it."""
     jepsen, kv = (logs / "jepsen", logs / "kv") if logs else (DATA, DATA)
     yield "etcd logs in one batch", _of_columns(partial(linearizability.joined_logs, jepsen))
     for path in sorted(kv.glob("c[0-9][0-9]-*.txt")):
@@ -181,11 +178,8 @@ def _worst(verdicts: Any) -> str:
     return next((name for name in ("Illegal", "Unknown") if name in found), "Ok")
 
 
-# -- measuring ---------------------------------------------------------------------------------------------------------
-
-
 def _measure_here(make: Callable[[], Check], limit_s: float, limit_mb: int) -> dict[str, Any]:
-    """One pair, in this process, which the operating system ends at the limits."""
+    """Measure one pair in this process, which the operating system ends at the limits."""
     resource.setrlimit(resource.RLIMIT_AS, (limit_mb << 20, limit_mb << 20))
     resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(limit_s), math.ceil(limit_s) + 1))
     check, best, verdict = make(), float("inf"), ""
@@ -203,7 +197,7 @@ def _measure_here(make: Callable[[], Check], limit_s: float, limit_mb: int) -> d
 
 
 def _measure_apart(history: str, engine: str, arguments: argparse.Namespace) -> Figure:
-    """One pair, in a process of its own."""
+    """Measure one pair in a process of its own."""
     command = [sys.executable, __file__, "--one", history, engine, "--operations", str(arguments.operations)]
     command += ["--limit-mb", str(arguments.limit_mb), "--limit-s", str(arguments.limit_s)]
     command += ["--logs", str(arguments.logs)] if arguments.logs else []
@@ -224,7 +218,7 @@ def _told(figure: Figure) -> str:
 
 
 def _lines(history: str, figures: list[Figure], is_markdown: bool) -> Iterator[str]:
-    """The figures of one history, and those of other tools."""
+    """Yield the figures of one history, and those of other tools."""
     anchors = tomllib.loads(ANCHORS.read_text(encoding="utf-8")).get(history, {})
     verdict = next((figure.verdict for figure in figures if figure.ms is not None), "")
     told = [(figure.engine, _told(figure)) for figure in figures] + list(anchors.items())

@@ -1,4 +1,4 @@
-"""How fast transactions are checked: valid histories of lists and registers, and ones with an anomaly in them.
+"""The speed of checking transactions: valid histories of lists and registers, and ones with an anomaly in them.
 
     python benchmarks/checkers/transactions.py
     python benchmarks/checkers/transactions.py --sizes 1000,1000000 --workload rw-register --json
@@ -10,7 +10,7 @@ process of its own, so that memory is its own as well: `base` is what the histor
 history to the verdict; encoding is part of it. The goals are those of the project for list-append under strict
 serializability.
 
-Injected anomalies: in the middle, twenty successive transactions read what was there twelve writes before (`stale`),
+Injected anomalies: in the middle, twenty successive transactions read the state of twelve writes before (`stale`),
 or every two-hundredth transaction does (`many`), which leaves large components.
 """
 
@@ -59,7 +59,7 @@ class _Client:
             yield from range(100, transactions, 200)
 
     def body(self) -> list[list[Any]]:
-        """What the next transaction asks for."""
+        """Return the micro-operations of the next transaction."""
         micros: list[list[Any]] = []
         for _ in range(1 + int(self.rng.random() * 4)):
             slot = int(self.rng.random() * len(self.keys))
@@ -75,7 +75,7 @@ class _Client:
         return micros
 
     def take_effect(self, row: int) -> list[list[Any]]:
-        """Do the transaction of `row`, all of it, now."""
+        """Let the whole transaction of `row` take effect now."""
         answer: list[list[Any]] = []
         for name, key, value in self.history.value[row]:
             if name == "append":
@@ -96,7 +96,7 @@ class _Client:
         return max(value - 12, 1) if row in self.stale else value
 
     def run(self) -> History:
-        """The whole history: each client invokes, takes effect and completes, in random alternation."""
+        """Return the whole history: each client invokes, takes effect and completes, in random alternation."""
         history = self.history
         running: dict[int, tuple[int, list[list[Any]] | None]] = {}
         event = 0
@@ -118,7 +118,7 @@ class _Client:
 
 
 def synthetic_history(transactions: int, workload: str, injection: str = "none", seed: int = 0) -> History:
-    """A history of so many transactions of `workload`, valid unless something is injected."""
+    """Return a history of that many transactions of `workload`, valid unless anomalies are injected."""
     return _Client(transactions, "append" if workload == "list-append" else "w", injection, seed).run()
 
 
@@ -127,7 +127,7 @@ def _megabytes() -> float:
 
 
 def _measure(transactions: int, workload: str, model: str, injection: str) -> dict[str, Any]:
-    """One measurement in this process."""
+    """Make one measurement in this process."""
     history = synthetic_history(transactions, workload, injection)
     base, seconds = _megabytes(), []
     for _ in range(REPETITIONS):

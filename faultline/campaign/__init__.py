@@ -1,12 +1,12 @@
 """Campaigns: many runs, one answer.
 
 A campaign spreads the seeds of a matrix (systems × workloads × fault sets × planted bugs) over Spark, and aggregates
-what came back: which promise breaks, under which fault, how often.
+the results: which promise breaks, under which fault, and how often.
 
     plan → run or collect → check → aggregate → tables, report
 
-`faultline.campaign.pipeline.run_campaign` is the whole of it. Nothing in this package is imported by the rooms below,
-and PySpark is imported only when a campaign starts.
+`faultline.campaign.pipeline.run_campaign` does all of it. The packages below do not import this one, and PySpark is
+imported only when a campaign starts.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""From result rows to result tables, by SQL. The queries stand in `sql/`, one file per table.
+"""From result rows to result tables, by SQL. The queries are in `sql/`, one file per table.
 
-Two engines answer them: Spark, where a campaign has it at hand, and DuckDB, which summarises a campaign's folder from
-outside, without a Java process. The text of a query is one, in Spark's dialect.
+Two engines answer them: Spark, where a campaign has it running, and DuckDB, which summarises a campaign's folder from
+outside, without a Java process. Each query has one text, in Spark's dialect.
 """
 
 from __future__ import annotations
@@ -25,29 +25,29 @@ class RowsEngine(Protocol):
     """An SQL engine in which the rows of a campaign are the view `all_runs`."""
 
     def add_table(self, name: str, table: pa.Table) -> None:
-        """Make `table` known as `name`."""
+        """Register `table` under `name`."""
 
     def keep_answer(self, name: str, text: str) -> None:
-        """Make the answer to the query `text` known as `name`, computed once."""
+        """Register the answer to the query `text` under `name`, computed once."""
 
     def answer(self, text: str, arguments: Mapping[str, Any]) -> pa.Table:
-        """The answer to the query `text`, with `arguments` in place of its parameters."""
+        """Return the answer to the query `text`, with `arguments` in place of its parameters."""
 
 
 def query(name: str) -> str:
-    """The text of one query, in Spark's dialect."""
+    """Return the text of one query, in Spark's dialect."""
     return (resources.files("faultline.campaign") / "sql" / f"{name}.sql").read_text("utf-8")
 
 
 def choose_kept(engine: RowsEngine, keep: int) -> frozenset[str]:
-    """The ids of the runs whose whole folder stays, at most `keep` and one of each kind."""
+    """Return the ids of the runs whose whole folder stays, at most `keep` and one of each kind."""
     return frozenset(engine.answer(query("kept"), {"keep": keep})["run_id"].to_pylist())
 
 
 def aggregate(engine: RowsEngine, kept: Iterable[str], declared: Iterable[tuple[str, str]]) -> dict[str, pa.Table]:
     """Compute all result tables.
 
-    `kept` are the runs with a folder, `declared` the marks known by name, each after the system that is to reach it.
+    `kept` are the runs with a folder, `declared` the marks known by name, each after the system that should reach it.
     """
     pairs = list(declared)
     columns = {"system": [system for system, _ in pairs], "mark": [mark for _, mark in pairs]}
@@ -58,7 +58,7 @@ def aggregate(engine: RowsEngine, kept: Iterable[str], declared: Iterable[tuple[
 
 
 def _plain(table: pa.Table) -> pa.Table:
-    """The table with the same types whichever engine computed it: one kind of integer, one kind of list of texts."""
+    """Return the table with the same types for either engine: one kind of integer, one kind of list of texts."""
     return table.cast(pa.schema([pa.field(field.name, _plain_type(field.type)) for field in table.schema]))
 
 

@@ -43,7 +43,7 @@ __all__ = ["CheckedByKey", "Collected", "KeyUnit", "check_key", "check_keys", "c
 
 @dataclass(frozen=True, slots=True)
 class KeyUnit:
-    """One key of one run: what a checking task is told. `path` is the Parquet file with the run's history."""
+    """One key of one run, the input of a checking task. `path` is the Parquet file with the run's history."""
 
     path: str
     run_id: str
@@ -52,7 +52,7 @@ class KeyUnit:
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """A real run that has been carried out and awaits its verdict. Without a record it never came about: `broken`."""
+    """A real run that has been carried out and awaits its verdict. Without a record it never started: `broken`."""
 
     number: int
     run_id: str
@@ -64,7 +64,7 @@ class Collected:
 
 
 class CheckedByKey(LinearizabilityChecker):
-    """The checker `base`, with the judgements that tasks have come to in place of its own search."""
+    """The checker `base`, with the judgements of tasks in place of its own search."""
 
     def __init__(self, base: LinearizabilityChecker, judgements: dict[str | None, KeyJudgement]) -> None:
         super().__init__(
@@ -77,13 +77,13 @@ class CheckedByKey(LinearizabilityChecker):
         self._judgements = judgements
 
     def judge_keys(self, history: History, budget: Budget) -> list[KeyJudgement]:
-        """The judgements on all keys, in order of first use."""
+        """Return the judgements on all keys, in order of first use."""
         return [self.judge_key(history, key, rows, budget) for key, rows in history.rows_by_key().items()]
 
     def judge_key(
         self, history: History, key: str | None, rows: Sequence[int], budget: Budget | None = None
     ) -> KeyJudgement:
-        """The judgement from the task; a key that no task answered for is judged here."""
+        """Return the judgement of the task; judge a key here when no task answered for it."""
         known = self._judgements.get(key)
         return known if known is not None else super().judge_key(history, key, rows, budget)
 
@@ -91,8 +91,8 @@ class CheckedByKey(LinearizabilityChecker):
 def collect(session: SparkSession, job: SimulationJob, show: Callable[[Progress], None]) -> Ending:
     """Carry out all runs of `job`, check and judge them, and leave their files and rows.
 
-    Where Spark cannot check, because it failed or the user wants to leave, the runs are checked here: what was seen of
-    real processes cannot be had again.
+    Where Spark cannot check, because it failed or the user interrupted, the runs are checked here: runs of real
+    processes cannot be repeated.
     """
     runs, interrupted = _carry_out(job, show)
     total = len(job.plan.cells()) * len(job.plan.seed_range())
@@ -115,7 +115,7 @@ def collect(session: SparkSession, job: SimulationJob, show: Callable[[Progress]
 
 
 def _carry_out(job: SimulationJob, show: Callable[[Progress], None]) -> tuple[list[Collected], bool]:
-    """The runs that were carried out, and whether the user stopped them."""
+    """Return the runs that were carried out, and whether the user stopped them."""
     places = [(cell, seed) for seed in job.plan.seed_range() for cell in job.plan.cells()]
     runs, seconds = list[Collected](), dict[str, float]()
     for number, (cell, seed) in enumerate(places):
@@ -149,7 +149,8 @@ def _run(job: SimulationJob, number: int, cell: Cell, seed: int) -> Collected:
 
 
 def _searches(runs: Sequence[Collected]) -> dict[str, LinearizabilityChecker]:
-    """The checkers that judge key by key, by run; a run whose workload has none is judged on the driver alone."""
+    """Return the checkers that judge key by key, by run; a run whose workload has none is judged on the
+    driver alone."""
     return {
         run.run_id: checker
         for run in runs
@@ -170,7 +171,7 @@ def _key_units(job: SimulationJob, runs: Sequence[Collected]) -> list[KeyUnit]:
 def check_keys(
     session: SparkSession, units: Sequence[KeyUnit], checkers: dict[str, LinearizabilityChecker]
 ) -> dict[tuple[str, str | None], KeyJudgement]:
-    """Judge every unit whose run has a checker, in Spark tasks; the answers by (run, key)."""
+    """Judge every unit whose run has a checker, in Spark tasks; return the answers by (run, key)."""
     units = [unit for unit in units if unit.run_id in checkers]
     if not units:
         return {}
@@ -194,7 +195,8 @@ def check_key(unit: KeyUnit, checker: LinearizabilityChecker) -> KeyJudgement:
 
 @lru_cache(maxsize=1)
 def _indexed(path: str, run_id: str) -> tuple[History, dict[str | None, list[int]]]:
-    """A run's history and the rows of its keys; the last one is kept, because a task checks key after key of it."""
+    """Return a run's history and the rows of its keys; the last one is kept, because a task checks
+    its keys one after another."""
     history = read_history(Path(path), run_id)
     return history, history.rows_by_key()
 

@@ -1,4 +1,4 @@
-"""The commands a campaign prints for people to run again, quoted so that a shell takes them as they stand."""
+"""The commands that a campaign prints to repeat its runs, quoted so that a shell takes them unchanged."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ __all__ = ["replay_command", "run_command"]
 
 
 def replay_command(folder: Path, hosts: str = "") -> str:
-    """The command that replays the run kept in `folder`, on the same `hosts` if any."""
+    """Return the command that replays the run kept in `folder`, on the same `hosts` if any."""
     return shlex.join(["faultline", "replay", str(folder), *(["--hosts", hosts] if hosts else [])])
 
 
 def run_command(request: RunRequest, hosts: str = "") -> str:
-    """The command that runs one seed anew, on `hosts` if any, with everything that is not a default spelled out."""
+    """Return the command that runs one seed anew, on `hosts` if any, with all values that
+    are not defaults."""
     defaults = RunRequest(system=request.system)
     words = ["faultline", "run", "--system", request.system, "--workload", request.workload]
     words += ["--faults", ",".join(request.faults) or "none"]

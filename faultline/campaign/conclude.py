@@ -1,9 +1,9 @@
-"""The result of a campaign from what its folder holds, whether it has ended, was killed, or still runs.
+"""The result of a campaign from its folder, whether it has ended, was killed, or still runs.
 
-Nothing is run, repeated or removed: rows of finished units and verdicts of the others are counted (in DuckDB, without
-Java), and `campaign.json`, `junit.xml`, `index.html` and the tables are written in place of those that are there. The
-same folder gives the same result each time. A running campaign ends here as well when it was interrupted, when Spark
-failed, and when anything went wrong after its runs.
+No run is repeated or removed: rows of finished units and verdicts of the others are counted (in DuckDB, without Java),
+and `campaign.json`, `junit.xml`, `index.html` and the tables are replaced. The same folder gives the same result each
+time. A running campaign also ends here when it was interrupted, when Spark failed, and after any error that follows its
+runs.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ __all__ = ["conclude", "conclude_folder", "write_results"]
 
 
 def conclude_folder(path: Path) -> CampaignResult:
-    """Summarise the campaign in the folder `path` from what it holds.
+    """Summarise the campaign in the folder `path` from its files.
 
-    Raises UsageError when `path` is no campaign, HarnessError when the results cannot be written.
+    Raise UsageError when `path` is no campaign, HarnessError when the results cannot be written.
     """
     folder = CampaignFolder(path.absolute())
     plan, journal = read_plan(folder), read_journal(folder)
@@ -44,9 +44,11 @@ def conclude_folder(path: Path) -> CampaignResult:
 
 
 def conclude(plan: CampaignPlan, folder: CampaignFolder, journal: Journal, shown: Path) -> CampaignResult:
-    """Summarise the campaign `plan` in `folder`, which the user calls `shown`, and write its results."""
+    """Summarise the campaign `plan` in `folder`, which the user named `shown`, and write its results."""
     from faultline.campaign.duckdb_rows import DuckdbRows
 
+    # Rows of finished units come first, because they have latencies and faults. A verdict counts only where its unit
+    # left no rows, so that no run is counted twice, and a damaged file costs detail but no run.
     finished, damaged = read_rows(folder, plan)
     rows = pa.concat_tables([finished, salvage(plan, folder, finished)])
     tables = aggregate(DuckdbRows(rows), _whole_folders(folder, rows), journal.declared)
@@ -58,7 +60,7 @@ def conclude(plan: CampaignPlan, folder: CampaignFolder, journal: Journal, shown
 
 
 def _whole_folders(folder: CampaignFolder, rows: pa.Table) -> list[str]:
-    """The ids of the runs in `rows` whose whole folder is there."""
+    """Return the ids of the runs in `rows` whose whole folder exists."""
     kept = rows.filter(rows["folder_kept"])["run_id"].to_pylist()
     return [run_id for run_id in kept if (folder.run(run_id) / "history.jsonl").is_file()]
 
@@ -66,10 +68,10 @@ def _whole_folders(folder: CampaignFolder, rows: pa.Table) -> list[str]:
 def write_results(
     folder: CampaignFolder, shown: Path, summary: CampaignSummary, tables: Mapping[str, pa.Table]
 ) -> CampaignResult:
-    """Write the files that tell a campaign's result, and say where they are.
+    """Write the files of a campaign's result, and return their places.
 
-    A file that cannot be written costs that file: the verdict is known. It makes the campaign a harness error, unless
-    it is a violation.
+    A file that cannot be written is missing, and the verdict stands; the campaign becomes a harness error, unless it
+    is a violation.
     """
     problems = [
         problem
@@ -97,7 +99,7 @@ def write_results(
 
 
 def _problem_with(path: Path, write: Callable[[], None]) -> str:
-    """Call `write`; why it could not, as a sentence, or ''."""
+    """Call `write`; return the sentence about its error, or ''."""
     try:
         write()
     except OSError as error:
@@ -106,7 +108,7 @@ def _problem_with(path: Path, write: Callable[[], None]) -> str:
 
 
 def _with_problems(summary: CampaignSummary, problems: Sequence[str]) -> CampaignSummary:
-    """The summary of a campaign whose results could not all be written."""
+    """Return the summary of a campaign whose results could not all be written."""
     if not problems:
         return summary
     verdict = merge([summary.verdict, Verdict.HARNESS_ERROR])
@@ -116,7 +118,7 @@ def _with_problems(summary: CampaignSummary, problems: Sequence[str]) -> Campaig
 
 
 def _report(folder: CampaignFolder, shown: Path) -> tuple[Path | None, list[str]]:
-    """Write the page; a verdict must not be lost because its page cannot be written."""
+    """Write the page; return the error as a sentence, because a verdict must not be lost with its page."""
     from faultline.reports.campaign_page import write_campaign_report
 
     try:

@@ -1,7 +1,7 @@
 """The rows of a campaign in DuckDB: in this process, in a second, without Java.
 
-The queries are Spark's; sqlglot says them in DuckDB's dialect. What it would say wrongly a test finds, which compares
-both engines on the rows of real runs (tests/unit/campaign/test_rows_engines.py).
+The queries are Spark's; sqlglot translates them into DuckDB's dialect. A test that compares both engines on the rows of
+real runs finds wrong translations (tests/unit/campaign/test_rows_engines.py).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _ALONE: dict[str, str | bool | int | float | list[str]] = {
     "autoload_known_extensions": "false",
     "enable_external_access": "false",
 }
-"""Nothing is fetched and no file is touched: the rows are in memory already."""
+"""Settings that forbid downloads and file access: the rows are in memory already."""
 
 
 class DuckdbRows:
@@ -32,15 +32,15 @@ class DuckdbRows:
         self.add_table("all_runs", rows)
 
     def add_table(self, name: str, table: pa.Table) -> None:
-        """Make `table` known as `name`."""
+        """Register `table` under `name`."""
         self._connection.register(name, table)
 
     def keep_answer(self, name: str, text: str) -> None:
-        """Make the answer to the query `text` known as `name`, computed once."""
+        """Register the answer to the query `text` under `name`, computed once."""
         self._connection.execute(f"CREATE TABLE {name} AS {_in_duckdb(text)}")
 
     def answer(self, text: str, arguments: Mapping[str, Any]) -> pa.Table:
-        """The answer to the query `text`, with `arguments` in place of its parameters."""
+        """Return the answer to the query `text`, with `arguments` in place of its parameters."""
         return self._connection.sql(_in_duckdb(text), params=dict(arguments)).to_arrow_table()
 
 

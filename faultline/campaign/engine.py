@@ -1,10 +1,10 @@
 """The steps of one run as a campaign needs them: resolve, refuse, plan, run, judge.
 
-A campaign does not care how a world carries out a plan. It is given an engine, and tests give it another one.
+A campaign does not depend on the way in which a world carries out a plan. It takes an engine, and tests pass another
+one.
 
-On hosts each run gets hosts of its own: those of namespaces are made anew in half a second, so that no run finds what
-another left, and a store that breaks its host spoils one run only.
-"""
+On hosts each run gets hosts of its own: namespaces are made in half a second, so that no run finds leftovers of
+another, and a store that breaks its host spoils one run only."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Engine:
 
 
 def default_engine(world: WorldName, hosts: str = "") -> Engine:
-    """The engine of ordinary campaigns in `world`, on `hosts` where that is the world."""
+    """Return the engine of ordinary campaigns in `world`, on `hosts` where that is the world."""
     from faultline.registry import resolve
 
     refusals: dict[WorldName, Callable[[Plan, Parts], None]] = {

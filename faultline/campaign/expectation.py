@@ -1,9 +1,9 @@
-"""What a plan expects of a cell: the anomalies that it allows there, by name, and nothing else.
+"""The expectations of a plan for a cell: the anomalies that it allows there, by name.
 
-A weak configuration or a planted bug has *its* anomalies: a read without a quorum may be stale, it may not lose an
-acknowledged update. A plan that expected "a violation" would pass with any, so it names them, as findings are named:
-`stale-read`, or with the checker that says so, `linearizability/stale-read`; an invariant by its id. A run is as
-expected when all that was found in it is allowed. Names are compared as they stand, without wildcards.
+A weak configuration or a planted bug has *its* anomalies: a read without a quorum may be stale, but it may not lose an
+acknowledged update. A plan that expected "a violation" would pass with any, so it names them as findings are named:
+`stale-read`, or with its checker, `linearizability/stale-read`; an invariant by its id. A run is as expected when all
+of its findings are allowed. Names are compared exactly, without wildcards.
 """
 
 from __future__ import annotations
@@ -28,48 +28,51 @@ Expectation = tuple[str, ...]
 """The anomalies that are allowed in a cell; none of a cell that is expected to pass."""
 
 PASS = "pass"
-"""How a plan may write that nothing is allowed."""
+"""The word of a plan for an empty list of allowed anomalies."""
 
 _WILDCARDS = frozenset("*?[")
-_WHERE = "The anomalies that were seen stand in the campaign's table `signatures` and in its report"
+_WHERE = "The anomalies that were seen are in the campaign's table `signatures` and in its report"
 
 
 def allowed_anomalies(source: str, pattern: str, value: str | Sequence[str]) -> Expectation:
-    """What `value` allows, which plan `source` says of the cells `pattern`. Raises UsageError when it is no list."""
+    """Return the anomalies that `value` of the plan `source` allows in the cells `pattern`. Raise UsageError for no
+    list."""
     where = f"{source}: key expected: {pattern!r}"
     if value == PASS:
         return ()
     if isinstance(value, str):
         instead = '["stale-read"]' if value == Verdict.VIOLATION.value else f'["{value}"]'
-        cause = ": any violation would pass" if value == Verdict.VIOLATION.value else ", which is no list of anomalies"
+        cause = (
+            ": any violation would pass" if value == Verdict.VIOLATION.value else ", which is not a list of anomalies"
+        )
         raise UsageError(
             f"{where} cannot be {value!r}{cause}.", f"Write the anomalies that are allowed, {instead}. {_WHERE}."
         )
     for name in value:
         if not name or _WILDCARDS & set(name):
             raise UsageError(
-                f"{where} allows {name!r}, which is no name of an anomaly: wildcards are for cells only.",
+                f"{where} allows {name!r}, which is not the name of an anomaly: wildcards are for cells only.",
                 f'Write each anomaly by its name, such as ["stale-read"]. {_WHERE}.',
             )
     return tuple(dict.fromkeys(value))
 
 
 def is_allowed(checker: str, anomaly: str, expected: Expectation) -> bool:
-    """Whether this finding of this checker is allowed."""
+    """Return whether this finding of this checker is allowed."""
     return anomaly in expected or f"{checker}/{anomaly}" in expected
 
 
 def not_allowed(findings: Iterable[Finding], expected: Expectation) -> list[Finding]:
-    """Those findings that are not allowed, in order."""
+    """Return those findings that are not allowed, in order."""
     return [finding for finding in findings if not is_allowed(finding.checker, finding.anomaly, expected)]
 
 
 def is_expected_violation(judgement: Judgement, expected: Expectation) -> bool:
-    """Whether the run violates, and everything that was found in it is allowed."""
+    """Return whether the run violates, and all of its findings are allowed."""
     found = judgement.verdict is Verdict.VIOLATION and bool(judgement.findings)
     return found and not not_allowed(judgement.findings, expected)
 
 
 def telling_finding(findings: Sequence[Finding], expected: Expectation) -> Finding | None:
-    """The finding that stands for a run: the first that is not allowed, else the first; None without any."""
+    """Return the finding that represents a run: the first that is not allowed, else the first; None without any."""
     return next(iter([*not_allowed(findings, expected), *findings]), None)

@@ -1,10 +1,9 @@
-"""A page for every violating run that was kept: each is run once more, with its messages recorded for the diagram.
+"""A page for every violating run that was kept: each is repeated, with its messages recorded for the diagram.
 
-The smallest run of each kind of violation is shrunk as well, and its minimal run kept below it with a page of its own.
+The smallest run of each kind of violation is also shrunk, and its minimal run kept below it with a page of its own.
 
-That second run is also a test of the harness: the same seed must give the same history. One that does not is a failure
-of the campaign, for its replay line would be a false promise.
-"""
+The repetition is also a test of the harness: the same seed must give the same history. Otherwise the campaign fails,
+for its replay line would be a false promise."""
 
 from __future__ import annotations
 
@@ -35,7 +34,7 @@ __all__ = ["explain", "explain_run"]
 def explain(session: SparkSession, job: SimulationJob, runs: pa.Table, signatures: pa.Table) -> str:
     """Write the page of every violating run with a folder, and shrink the smallest run of each of the `signatures`.
 
-    Returns one sentence when a run did not repeat, else ''.
+    Return one sentence when a run did not repeat, else ''.
     """
     violating = pc.and_(runs["folder_kept"], pc.equal(runs["verdict"], Verdict.VIOLATION.value))
     run_ids = runs.filter(violating)["run_id"].to_pylist()
@@ -53,7 +52,7 @@ def explain(session: SparkSession, job: SimulationJob, runs: pa.Table, signature
 def explain_run(job: SimulationJob, run_id: str, shrinks_to: str | None = None) -> str:
     """Write the page of one run, shrunk first to a violation of the signature `shrinks_to` if that is given.
 
-    Returns what went wrong, one sentence, or ''.
+    Return the error as one sentence, or ''.
     """
     from faultline.reports.run_page import write_run_report
 

@@ -1,7 +1,7 @@
-"""Which features of the systems the runs of a campaign have entered, and the floor under that.
+"""The features of the systems that the runs of a campaign have entered, and the floor under them.
 
-A single run may miss any feature. When no run of many has entered one that the promise rests on, although their faults
-and options ask for it, then the campaign has not tested the promise, and its pass would say nothing.
+A single run may miss any feature. When no run of many has entered a feature that the promise rests on, although their
+faults and options call for it, the campaign has not tested the promise, and its pass would say nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from faultline.harness.floors import FLOORS
 __all__ = ["RUNS_MIN", "DeclaredFeature", "declared_features", "features_sentences", "features_shortfall"]
 
 RUNS_MIN = 20
-"""After so many runs that could enter a feature it is expected that one did."""
+"""The number of runs that could enter a feature after which one is expected to have done so."""
 
 FLOOR = "features"
 
@@ -38,7 +38,7 @@ class DeclaredFeature(msgspec.Struct, frozen=True, kw_only=True):
 def declared_features(
     cells: Iterable[Cell], systems: Iterable[object], options: Iterable[Mapping[str, str]]
 ) -> tuple[DeclaredFeature, ...]:
-    """The features of all cells; `systems` and `options` are those of each of them.
+    """Return the features of all cells; `systems` and `options` are those of each of them.
 
     A planted bug may keep its system from a feature, so those cells owe nothing.
     """
@@ -54,7 +54,7 @@ def declared_features(
 
 
 def features_sentences(features: Sequence[DeclaredFeature], marks: Mapping[str, int]) -> Iterator[str]:
-    """For each system, how many of its features some run entered, and which none did."""
+    """Yield, for each system, the number of its features that some run entered, and those that none did."""
     for system in dict.fromkeys(each.system for each in features):
         own = [each.name for each in features if each.system == system]
         missing = [name for name in own if not marks.get(name)]
@@ -65,9 +65,9 @@ def features_sentences(features: Sequence[DeclaredFeature], marks: Mapping[str, 
 def features_shortfall(
     features: Iterable[DeclaredFeature], marks: Rows, cells: Rows, floors: Mapping[str, float]
 ) -> str:
-    """Why the campaign did not enter enough of what promises rest on, in a sentence; empty when it did.
+    """Return a sentence when the campaign entered too few essential features; empty when it entered enough.
 
-    `marks` and `cells` are the rows of those result tables, `floors` those with another share than the default one.
+    `marks` and `cells` are the rows of those result tables, `floors` replace default shares.
     """
     runs = Counter({row["cell"]: row["runs"] - row["harness_errors"] for row in cells})
     entered = {(row["cell"], row["mark"]) for row in marks if row["runs"]}

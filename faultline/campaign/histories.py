@@ -1,7 +1,7 @@
 """Histories as Parquet: all operations of a task's runs in one file, so that any of them can be checked again.
 
-The columns are those of `History` with the run's id; argument and result are JSON text. Faults are not in here, they
-stand in the run's own `history.jsonl` and in the table `faults`.
+The columns are those of `History` with the run's id; argument and result are JSON text. Faults are not
+included; they are in the run's own `history.jsonl` and in the table `faults`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ HISTORY_SCHEMA = pa.schema(
 
 
 def history_table(run_id: str, history: History) -> pa.Table:
-    """One run's operations as an Arrow table."""
+    """Return one run's operations as an Arrow table."""
     columns: dict[str, Any] = {name: getattr(history, name) for name in PLAIN_COLUMNS}
     columns["run_id"] = [run_id] * len(history)
     columns["row"] = range(len(history))
@@ -53,27 +53,27 @@ def history_table(run_id: str, history: History) -> pa.Table:
 
 
 def write_parquet(path: Path, table: pa.Table) -> None:
-    """Write a whole Parquet file or nothing."""
+    """Write a Parquet file, all of it or nothing."""
     write_whole(path, _encoded(table), durable=False)
 
 
 def write_part(path: Path, table: pa.Table) -> None:
-    """Write a whole Parquet file where there is none yet; one that is there stays, with the length that readers know.
+    """Write a Parquet file where there is none yet; an existing one stays, with the length that readers know.
 
-    A task that was told to stop may still come to its end, after its unit was salvaged and while Spark reads the parts.
+    A task that was told to stop may still finish, after its unit was salvaged and while Spark reads the parts.
     """
     write_whole(path, _encoded(table), durable=False, replace=False)
 
 
 def _encoded(table: pa.Table) -> memoryview:
-    """The bytes of a Parquet file with `table`."""
+    """Return the bytes of a Parquet file with `table`."""
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, compression="zstd")
     return memoryview(sink.getvalue())
 
 
 def read_history(path: Path, run_id: str) -> History:
-    """The operations of one run, without its faults, read from a Parquet file of histories."""
+    """Return the operations of one run, without its faults, read from a Parquet file of histories."""
     return read_run(path, run_id)
 
 

@@ -1,4 +1,4 @@
-"""Finding a Java runtime that Spark 4 can use: 17 or newer, from JAVA_HOME or from `java` on the PATH."""
+"""The search for a Java runtime that Spark 4 can use: 17 or newer, from JAVA_HOME or from `java` on the PATH."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ class JavaRuntime(msgspec.Struct, frozen=True):
 
 
 def find_java(environment: Mapping[str, str] = os.environ) -> JavaRuntime:
-    """The Java runtime that Spark will use. Raises HarnessError, with the package to install, when there is none."""
+    """Return the Java runtime that Spark will use. Raise HarnessError, with the package to install, when there is
+    none."""
     command = _command(environment)
     version = _version_of(command)
     if version < MINIMUM_VERSION:
@@ -60,6 +61,6 @@ def _version_of(command: Path) -> int:
         raise HarnessError(f"The Java runtime {command} does not start: {error}.", _NEXT_STEP) from error
     match = _VERSION.search(probe.stderr + probe.stdout)
     if match is None:
-        raise HarnessError(f"{command} -version does not say which Java it is.", _NEXT_STEP)
+        raise HarnessError(f"{command} -version does not tell its version.", _NEXT_STEP)
     old_style = match[1] == "1" and match[2] is not None
     return int(match[2] if old_style else match[1])

@@ -1,10 +1,9 @@
-"""The journal of a campaign: what its folder must hold so that it can be summarised by anyone, at any time.
+"""The journal of a campaign: the files in its folder from which it can be summarised at any time.
 
 `plan.json` is written first, `journal.json` next; then every finished work unit leaves one file of rows, and every run
-of an unfinished one its verdict. How the campaign ended is added to `journal.json` as the last act before the results
-are made from all this. A campaign that was killed has no ending; `faultline campaign conclude` summarises it all the
-same.
-"""
+of an unfinished one its verdict. The ending of the campaign is added to `journal.json` last, just before the results
+are made from all these files. A campaign that was killed has no ending; `faultline campaign conclude` can still
+summarise it."""
 
 from __future__ import annotations
 
@@ -34,18 +33,17 @@ SCHEMA = 1
 
 
 class Ending(msgspec.Struct, frozen=True, kw_only=True):
-    """How the campaign came to its end: stopped by the user, or by `failure`, one sentence, empty when it was not."""
+    """The ending of a campaign: stopped by the user, or by `failure`, one sentence, empty without one."""
 
     interrupted: bool = False
     failure: str = ""
 
 
 class Journal(msgspec.Struct, frozen=True, kw_only=True):
-    """How a campaign was begun, and how it ended; `ending` is None as long as it runs, and when it was killed.
+    """The beginning and the ending of a campaign; `ending` is None as long as it runs, and when it was killed.
 
-    `features` are those that the systems declare; `declared` are all marks known by name, each after the system that is
-    to reach it: those the plan demands, and the features. `seconds` says how long the runs of each cell took, as far as
-    that was measured.
+    `features` are those that the systems declare; `declared` are all marks known by name, each after the system that
+    should reach it: those the plan demands, and the features. `seconds` is the measured time of the runs of each cell.
     """
 
     schema: int = SCHEMA
@@ -62,16 +60,17 @@ def write_record(path: Path, record: object) -> None:
 
 
 def read_plan(folder: CampaignFolder) -> CampaignPlan:
-    """The plan of the campaign in `folder`. Raises UsageError when there is none to be read."""
+    """Return the plan of the campaign in `folder`. Raise UsageError when there is none to be read."""
     return _read(folder.plan, CampaignPlan)
 
 
 def read_journal(folder: CampaignFolder) -> Journal:
-    """The journal of the campaign in `folder`. Raises UsageError when it cannot be read, or is of another version."""
+    """Return the journal of the campaign in `folder`. Raise UsageError when it cannot be read, or is of another
+    version."""
     journal = _read(folder.journal, Journal)
     if journal.schema != SCHEMA:
         raise UsageError(
-            f"{folder.journal} has version {journal.schema} of the journal, and this Faultline reads {SCHEMA}.",
+            f"{folder.journal} has version {journal.schema} of the journal, but this Faultline reads {SCHEMA}.",
             "Use the version of Faultline that ran the campaign.",
         )
     return journal
@@ -87,9 +86,9 @@ def _read(path: Path, kind: type[_Record]) -> _Record:
 
 
 def read_rows(folder: CampaignFolder, plan: CampaignPlan | None = None) -> tuple[pa.Table, list[str]]:
-    """The rows of all finished work units, and the names of the files that are damaged.
+    """Return the rows of all finished work units, and the names of the files that are damaged.
 
-    With `plan`, a file counts as damaged too when it has a row that no run of the plan can have left, or one that an
+    With `plan`, a file also counts as damaged when it has a row that no run of the plan can have left, or a row that an
     earlier file has.
     """
     tables, damaged, seen = [RUN_SCHEMA.empty_table()], [], set[tuple[str, int]]()
@@ -106,7 +105,8 @@ def read_rows(folder: CampaignFolder, plan: CampaignPlan | None = None) -> tuple
 
 
 def _places(table: pa.Table, plan: CampaignPlan, seen: Set[tuple[str, int]]) -> set[tuple[str, int]]:
-    """The cell and seed of each row of `table`. Raises ValueError when the rows are not of `plan`, or are not new."""
+    """Return the cell and seed of each row of `table`. Raise ValueError when the rows are not of `plan`, or are not
+    new."""
     cells, seeds = {cell.name for cell in plan.cells()}, plan.seed_range()
     places = list(zip(table["cell"].to_pylist(), table["seed"].to_pylist(), strict=True))
     if not all(cell in cells and seed in seeds for cell, seed in places):
@@ -121,12 +121,12 @@ def _places(table: pa.Table, plan: CampaignPlan, seen: Set[tuple[str, int]]) -> 
 
 
 def _is_name(text: str) -> bool:
-    """Whether a file can be called `text`."""
+    """Return whether `text` can be the name of a file."""
     return 0 < len(text.encode()) < 256 and not set("/\0") & set(text) and text not in (".", "..")
 
 
 def seconds_by_cell(plan: CampaignPlan, folder: CampaignFolder) -> dict[str, float]:
-    """How many seconds the finished work units of each cell took; nothing for those that did not say."""
+    """Return the seconds that the finished work units of each cell took, without those that did not note them."""
     cells, seconds = plan.cells(), dict[str, float]()
     for unit in plan.units():
         name, path = cells[unit.cell].name, folder.seconds_part(unit.number)

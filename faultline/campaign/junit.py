@@ -1,13 +1,13 @@
 """JUnit XML for continuous integration: one test case per cell, named without the seed so that its history lines up.
 
-A violation is a failure, a run the harness broke or could not decide an error, an anomaly that the plan allows skipped
-(servers show skipped tests apart, which is where a known weakness belongs). What is wrong with the campaign as a whole,
-when it was interrupted, a worker died, or a mark that the plan demands was not reached, is an error of a test case of
-its own, in the suite `campaign`, so that no green file comes from a campaign that is not.
+A violation is a failure; a run that the harness broke or could not decide is an error. An anomaly that the plan allows
+is a skipped test: servers show those apart, as a known weakness should be. Errors of the campaign as a whole (it was
+interrupted, a worker died, or no run reached a mark that the plan demands) are errors of a test case of their own, in
+the suite `campaign`, so that a campaign that is not green never gives a green file.
 
 The document keeps to the schema of Jenkins' xUnit plug-in (junit-10.xsd), the strictest that is in use: a test case has
-no properties there, so they are lines of its output. Everything printed can come from a plug-in, so characters that XML
-cannot hold are replaced.
+no properties there, so they are lines of its output. All text can come from a plug-in, so characters that XML cannot
+hold are replaced.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MOST_SIGNATURES = 50
 
 
 def junit_xml(summary: CampaignSummary) -> bytes:
-    """The whole document, in UTF-8."""
+    """Return the whole document, in UTF-8."""
     cases = [
         _case(cell, [each for each in summary.signatures if each.cell == cell.cell], summary) for cell in summary.cells
     ]
@@ -55,7 +55,7 @@ def _suite(name: str, cases: Sequence[xml.Element], seconds: float, properties: 
 
 
 def _totals(name: str, parts: Sequence[xml.Element], seconds: float) -> dict[str, str]:
-    """The attributes that count what is in `parts`, be they test cases or suites."""
+    """Return the attributes that count the results in `parts`, which are test cases or suites."""
     counted = {tag: sum(len(list(part.iter(tag))) for part in parts) for tag in ("testcase", "failure", "error")}
     return {
         "name": _text(name),
@@ -78,7 +78,7 @@ def _campaign_properties(summary: CampaignSummary) -> dict[str, str]:
 
 
 def _campaign_case(summary: CampaignSummary) -> xml.Element:
-    """The campaign as a whole: an error when anything is wrong with it that no cell tells."""
+    """Return the test case of the campaign as a whole: an error for troubles that belong to no cell."""
     case = xml.Element(
         "testcase", {"classname": _text(f"faultline.{summary.name}"), "name": "campaign", "time": "0.000"}
     )
@@ -114,7 +114,7 @@ def _tag(cell: CellSummary, *, strict: bool) -> str | None:
 
 
 def _facts(cell: CellSummary, signatures: Sequence[SignatureSummary], summary: CampaignSummary) -> list[str]:
-    """Lines `name: value` about a cell, for scripts; where others would have properties."""
+    """Return lines `name: value` about a cell, for scripts; they replace properties."""
     values = {
         "seeds": summary.plan.seeds,
         "runs": str(cell.runs),
@@ -129,7 +129,7 @@ def _facts(cell: CellSummary, signatures: Sequence[SignatureSummary], summary: C
 
 
 def _exposure(cells: Iterable[CellSummary]) -> dict[str, int]:
-    """Return the ledgers of `cells`, added up, with names as JUnit properties have them."""
+    """Return the ledgers of `cells`, added up, under the names of JUnit properties."""
     return {name.replace("_", "-"): value for name, value in total_exposure(cells).items()}
 
 

@@ -1,13 +1,13 @@
-"""Where a campaign keeps its files. Every path of the campaign folder is named here and nowhere else.
+"""The places of a campaign's files. Every path of the campaign folder is named here and in no other module.
 
 STORE/campaigns/ID/
-  plan.json                             what is to be done: written first
-  journal.json                          how it was begun, and how it ended once it has
+  plan.json                             the plan: written first
+  journal.json                          its beginning, and once it has ended, its ending
   rows/part-N.parquet                   the rows of every finished work unit, one file each
   runs/RUN/verdict.json                 every run
-  runs/RUN/{run.json,history.jsonl}     runs worth looking at
+  runs/RUN/{run.json,history.jsonl}     the runs that are kept whole
   histories/part-N.parquet              all histories, one file per work unit
-  campaign.json junit.xml index.html    the result, made from the files above, as often as one likes
+  campaign.json junit.xml index.html    the result, made from the files above, at any time
   tables/NAME.parquet                   the result tables, likewise
   work/                                 progress and Spark's scratch files, removed at the end
 """
@@ -39,7 +39,7 @@ class CampaignFolder:
 
     @property
     def journal(self) -> Path:
-        """How the campaign was begun, and how it ended."""
+        """The record of the campaign's beginning and ending."""
         return self.root / "journal.json"
 
     @property
@@ -74,7 +74,7 @@ class CampaignFolder:
 
     @property
     def seconds(self) -> Path:
-        """How long each work unit took, one file each."""
+        """The times of the work units, one file each."""
         return self.work / "seconds"
 
     @property
@@ -83,31 +83,31 @@ class CampaignFolder:
         return self.root / "runs"
 
     def run(self, run_id: str) -> Path:
-        """The folder of one run."""
+        """Return the folder of one run."""
         return self.runs / run_id
 
     def table(self, name: str) -> Path:
-        """The file of one result table."""
+        """Return the file of one result table."""
         return self.root / "tables" / f"{name}.parquet"
 
     def history_part(self, number: int) -> Path:
-        """The file with the histories of one work unit."""
+        """Return the file with the histories of one work unit."""
         return self.histories / f"part-{number:05}.parquet"
 
     def rows_part(self, number: int) -> Path:
-        """The file with the result rows of one work unit."""
+        """Return the file with the result rows of one work unit."""
         return self.rows / f"part-{number:05}.parquet"
 
     def rows_parts(self) -> list[Path]:
-        """The files with result rows that are there, in the order of their units."""
+        """Return the existing files with result rows, in the order of their units."""
         return sorted(self.rows.glob("part-*.parquet"))
 
     def progress_part(self, number: int) -> Path:
-        """The progress file of one work unit."""
+        """Return the progress file of one work unit."""
         return self.progress / f"{number:05}"
 
     def seconds_part(self, number: int) -> Path:
-        """The file that says how many seconds one work unit took."""
+        """Return the file with the seconds that one work unit took."""
         return self.seconds / f"{number:05}"
 
     def make(self) -> None:
@@ -124,7 +124,7 @@ class CampaignFolder:
 def create_campaign_folder(store: Path, plan: CampaignPlan, name: str | None) -> CampaignFolder:
     """Make a new folder for a campaign, called `name`, else after the plan and its digest, numbered if that is taken.
 
-    Raises UsageError when `name` is no plain file name, or taken; HarnessError when the store cannot be written.
+    Raise UsageError when `name` is no plain file name, or taken; HarnessError when the store cannot be written.
     """
     if name is not None and (name in ("", ".", "..") or "/" in name or "\0" in name):
         raise UsageError(f"A campaign cannot be called {name!r}.", "Use a plain name without slashes.")
@@ -136,7 +136,7 @@ def create_campaign_folder(store: Path, plan: CampaignPlan, name: str | None) ->
             raise UsageError(
                 f"The folder {store} has a campaign called {name} already.",
                 "Choose another --name or --output; "
-                f"`faultline campaign conclude {store / 'campaigns' / str(name)}` summarises the one that is there.",
+                f"`faultline campaign conclude {store / 'campaigns' / str(name)}` summarises the existing one.",
             )
         folder = CampaignFolder(made)
         folder.make()
@@ -149,7 +149,7 @@ def create_campaign_folder(store: Path, plan: CampaignPlan, name: str | None) ->
 
 
 def numbered_folders(store: Path, name: str) -> Iterator[Path]:
-    """The folders that campaigns called `name` may get, one after another: `name`, `name-2`, `name-3` …"""
+    """Return the folders that campaigns called `name` may get, one after another: `name`, `name-2`, `name-3` …"""
     return (store / "campaigns" / each for each in numbered(name))
 
 

@@ -1,4 +1,4 @@
-"""The matrix of a campaign: which cells it has, which seeds each cell runs, and what is expected of it.
+"""The matrix of a campaign: its cells, the seeds of each cell, and the expectations.
 
 A *cell* is everything about a run but its seed: `consistent-core+stale-read/register/partition`. A plan names the
 values of each dimension; the cells are their product, narrowed by `include` as a matrix build is in continuous
@@ -95,15 +95,15 @@ class CampaignPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     seeds_per_task: int = 25
 
     def digest(self) -> str:
-        """SHA-256 over the encoded plan, in hexadecimal."""
+        """Return the SHA-256 of the encoded plan, in hexadecimal."""
         return hashlib.sha256(msgspec.json.encode(self)).hexdigest()
 
     def seed_range(self) -> range:
-        """All seeds of each cell. Raises UsageError when `seeds` is not `A..B`."""
+        """Return all seeds of each cell. Raise UsageError when `seeds` is not `A..B`."""
         return parse_seeds(self.seeds)
 
     def cells(self) -> tuple[Cell, ...]:
-        """The cells of the campaign, in the order of the plan. Raises UsageError when `include` leaves none."""
+        """Return the cells of the campaign, in the order of the plan. Raise UsageError when `include` leaves none."""
         product = itertools.product(self.systems, self.workloads, self.fault_sets, self.planted_bugs)
         cells = tuple(self._cell(*values) for values in product)
         chosen = tuple(cell for cell in cells if any(fnmatchcase(cell.name, pattern) for pattern in self.include))
@@ -115,7 +115,8 @@ class CampaignPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         return tuple({cell.name: cell for cell in chosen}.values())
 
     def expectations(self, source: str = "") -> dict[str, Expectation]:
-        """The anomalies allowed, by pattern. Raises UsageError, with `source` for the plan, for what is no list."""
+        """Return the anomalies allowed, by pattern. Raise UsageError, with `source` for the plan, for a value that
+        is no list."""
         source = source or f"campaign {self.name}"
         return {pattern: allowed_anomalies(source, pattern, value) for pattern, value in self.expected.items()}
 
@@ -125,9 +126,9 @@ class CampaignPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         return msgspec.structs.replace(cell, expected=next(allowed, ()))
 
     def units(self) -> tuple[WorkUnit, ...]:
-        """The work of the campaign in blocks of at most `seeds_per_task` seeds, seed blocks outermost.
+        """Return the work of the campaign in blocks of at most `seeds_per_task` seeds, seed blocks outermost.
 
-        Early blocks then touch every cell, so that an interrupted campaign has looked everywhere a little.
+        Early blocks then touch every cell, so that an interrupted campaign has tested a little of each.
         """
         seeds = self.seed_range()
         starts = range(seeds.start, seeds.stop, self.seeds_per_task)
@@ -138,7 +139,7 @@ class CampaignPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         )
 
     def request(self, cell: Cell, seed: int) -> RunRequest:
-        """What to ask of the planner for one run."""
+        """Return the request for one run."""
         return RunRequest(
             system=cell.system,
             workload=cell.workload,
@@ -158,7 +159,7 @@ class CampaignPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 def parse_seeds(text: str) -> range:
-    """The seeds of `A..B` (both included) or of a single `A`. Raises UsageError for anything else."""
+    """Return the seeds of `A..B` (both included) or of a single `A`. Raise UsageError for anything else."""
     match = _SEEDS.fullmatch(text.strip())
     if match is None:
         raise UsageError(f"Seeds {text!r} are not a range of seeds.", "Write A..B, for example 0..199.")

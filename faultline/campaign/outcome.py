@@ -1,12 +1,12 @@
 """From counted runs to verdicts, and from verdicts and expectations to an exit code.
 
-Within a cell a violation outranks a harness error, that outranks not knowing, as when runs are missing, and that a
-pass; one run that tested nothing does not spoil hundreds that did, so a cell is vacuous only when fewer than half of
-its runs tested something.
+Within a cell a violation outranks a harness error, that outranks *unknown* (as when runs are missing), and that a pass.
+One vacuous run does not spoil hundreds of others, so a cell is vacuous only when fewer than half of its runs tested
+something.
 
-What was *expected* of a cell then decides what it means: a run in which only allowed anomalies were found is as good as
-one that passed, and one with any other finding is a violation. When none of the allowed ones was seen, that is reported
-and changes nothing, unless the plan is strict: then the campaign is inconclusive.
+The *expectations* of the cell come next: a run with only allowed anomalies counts as a pass, and one with any other
+finding is a violation. When none of the allowed anomalies was seen, this is reported and changes nothing, unless the
+plan is strict: then the campaign is inconclusive.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ NOT_SEEN = "expected violation not seen"
 
 
 class RunCounts(msgspec.Struct, frozen=True, kw_only=True):
-    """How the runs of a cell ended; of the `violations`, `expected` are such that the plan allows.
+    """The results of the runs of a cell; `expected` of the `violations` are allowed by the plan.
 
-    `missing` runs were planned and have not come to a verdict.
+    `missing` runs were planned and have no verdict.
     """
 
     passed: int = 0
@@ -85,13 +85,13 @@ _STANDINGS = {
 
 
 def standing(expected: Expectation, counts: RunCounts) -> str:
-    """How the cell compares with what was expected of it, in words."""
+    """Return the comparison of the cell with its expectations, in words."""
     left = counts.without_expected.verdict
     return NOT_SEEN if left is Verdict.PASS and _is_unseen(expected, counts) else _STANDINGS[left]
 
 
 def remaining(expected: Expectation, counts: RunCounts, *, strict: bool) -> Verdict:
-    """The verdict on the cell that is left once the expectation is taken off."""
+    """Return the verdict on the cell with its expected violations counted as passes."""
     left = counts.without_expected.verdict
     return Verdict.VACUOUS if strict and left is Verdict.PASS and _is_unseen(expected, counts) else left
 
@@ -101,12 +101,13 @@ def _is_unseen(expected: Expectation, counts: RunCounts) -> bool:
 
 
 def campaign_verdict(cells: Iterable[Verdict], *, finished: bool, failed: bool) -> Verdict:
-    """The verdict on the campaign: not before all of its runs have `finished`, and what `failed` is the harness's."""
+    """Return the verdict on the campaign: no pass before all runs have `finished`; if it `failed`, a harness error."""
     unfinished = () if finished else (Verdict.UNKNOWN,)
     failure = (Verdict.HARNESS_ERROR,) if failed else ()
     return merge([*cells, *unfinished, *failure])
 
 
 def campaign_exit_code(verdict: Verdict, *, interrupted: bool) -> int:
-    """The exit code of the command that ran the campaign. A violation that was found outranks the interruption."""
+    """Return the exit code of the command that ran the campaign. A violation that was found outranks the
+    interruption."""
     return INTERRUPTED_EXIT_CODE if interrupted and verdict is not Verdict.VIOLATION else exit_code(verdict)

@@ -55,14 +55,14 @@ def run_campaign(
     engine: Engine | None = None,
     begun: Callable[[Path], object] | None = None,
 ) -> CampaignResult:
-    """Carry out `plan` on the Spark `master`, keep everything in a new folder below `store`, and say what was found.
+    """Carry out `plan` on the Spark `master`, keep everything in a new folder below `store`, and return the result.
 
-    `name` is the folder's name, `progress` is called now and then from this thread. A `session` that is given is used
-    and left running; `engine` replaces the steps of a run; `begun` is told the folder as soon as that can be concluded
-    from outside. Ctrl-C once ends the runs and Spark with them, and what is
-    there is summarised with `interrupted` set; whatever else goes wrong once the runs have begun does the same and is
-    told in the summary. Raises UsageError before anything is written when the plan cannot be used, HarnessError when
-    the store cannot be written, there is no Java, or Spark does not start.
+    `name` is the folder's name, `progress` is called now and then from this thread. A given `session` is used and left
+    running; `engine` replaces the steps of a run; `begun` gets the folder as soon as that can be concluded from
+    outside. The first Ctrl-C ends the runs and Spark with them, and finished units are summarised with `interrupted`
+    set; any other error after the runs have begun does the same and is told in the summary. Raise UsageError before
+    anything is written when the plan cannot be used, HarnessError when the store cannot be written, there is no Java,
+    or Spark does not start.
     """
     engine = engine or default_engine(plan.world, plan.hosts)
     show = progress or _silent
@@ -94,9 +94,9 @@ def run_campaign(
 def _carry_out(
     job: SimulationJob, journal: Journal, session: SparkSession | None, show: Show
 ) -> tuple[Journal, dict[str, pa.Table] | None]:
-    """All that Spark is needed for. The journal with its ending, and the result tables, None when they were not made.
+    """Do all work that needs Spark; return the journal with its ending, and the result tables, None if there are none.
 
-    An error is raised only when no run can have begun; later ones become the ending of the journal.
+    An error is raised only when no run can have begun; later errors become the ending of the journal.
     """
     ending, tables, spark = Ending(), None, session
     try:
@@ -128,7 +128,7 @@ def _failed(ending: Ending, told: str) -> Ending:
 
 
 def _cancel(session: SparkSession) -> None:
-    """End the jobs of a session that is not ours to end. That is not waited for: it may never come about."""
+    """Cancel the jobs of a session that the caller owns, without waiting: the cancelling may never complete."""
     Thread(target=session.sparkContext.cancelAllJobs, name="faultline-cancel", daemon=True).start()
 
 
@@ -141,9 +141,9 @@ def _total(plan: CampaignPlan) -> int:
 
 
 def _refuse_unusable(plan: CampaignPlan, engine: Engine) -> tuple[DeclaredFeature, ...]:
-    """Resolve and plan one run of each cell, so that a wrong name is told before anything is written.
+    """Resolve and plan one run of each cell, so that a wrong name is reported before anything is written.
 
-    Returns the features that the systems declare.
+    Return the features that the systems declare.
     """
     requests = [plan.request(cell, plan.seed_range().start) for cell in plan.cells()]
     resolved = [engine.resolve(request) for request in requests]
@@ -158,13 +158,14 @@ def _refuse_unusable(plan: CampaignPlan, engine: Engine) -> tuple[DeclaredFeatur
 
 
 def _declared(plan: CampaignPlan, features: Iterable[DeclaredFeature]) -> Declared:
-    """The marks known by name, each with the system that is to reach it: what the plan demands, and the features."""
+    """Return the marks known by name, each with the system that should reach it: those the plan demands,
+    and the features."""
     demanded = [(system, mark) for system in plan.systems for mark in plan.must_reach]
     return tuple(dict.fromkeys([*demanded, *((each.system, each.name) for each in features)]))
 
 
 def _run(spark: SparkSession, job: SimulationJob, show: Show) -> Ending:
-    """All runs of the campaign, wherever they happen."""
+    """Carry out all runs of the campaign, in whatever world."""
     if job.plan.world != "simulated":
         return collect(spark, job, show)
     given_up = watch(lambda: simulate(spark, job), job.folder.progress, _total(job.plan), show)
@@ -174,9 +175,9 @@ def _run(spark: SparkSession, job: SimulationJob, show: Show) -> Ending:
 def _tables(
     spark: SparkSession, job: SimulationJob, declared: Declared, show: Show, *, all_have_rows: bool
 ) -> tuple[dict[str, pa.Table], str]:
-    """The result tables, with the folders thinned out and the pages of violations written; and what went wrong there.
+    """Thin out the folders and write the pages of violations; return the result tables and any trouble.
 
-    Spark reads the files of rows; units that had to be given up have left verdicts, whose rows stand beside those.
+    Spark reads the files of rows; units that were given up have left verdicts, whose rows are added.
     """
     folder, total = job.folder, _total(job.plan)
     show(read_progress(folder.progress, total, "aggregating"))

@@ -52,13 +52,13 @@ _AT_LEAST_ONE = (
 
 
 def shipped_plans() -> tuple[str, ...]:
-    """The names of the campaigns that come with Faultline, sorted."""
+    """Return the names of the campaigns that come with Faultline, sorted."""
     folder = resources.files("faultline.campaign") / "plans"
     return tuple(sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml")))
 
 
 def load_plan(name_or_file: str) -> CampaignPlan:
-    """The shipped plan of that name, else the plan in that file. Raises UsageError when it cannot be used."""
+    """Return the shipped plan of that name, else the plan in that file. Raise UsageError when it cannot be used."""
     if name_or_file in shipped_plans():
         text = (resources.files("faultline.campaign") / "plans" / f"{name_or_file}.toml").read_text("utf-8")
         return parse_plan(text, f"plan {name_or_file}")
@@ -69,7 +69,7 @@ def load_plan(name_or_file: str) -> CampaignPlan:
 
 
 def parse_plan(text: str, source: str) -> CampaignPlan:
-    """The plan in `text`; `source` names it in errors. Raises UsageError with the key and the cause."""
+    """Return the plan in `text`; `source` names it in errors. Raise UsageError with the key and the cause."""
     return _plan_of(from_toml(text, source), source)
 
 
@@ -96,11 +96,12 @@ def plan_from_flags(
     host_options: Mapping[str, str] | None = None,
     **others: Any,
 ) -> CampaignPlan:
-    """The plan named or filed as `plan` (else `default`), with whatever flags were given in place of its own values.
+    """Return the plan named or filed as `plan` (else `default`), with the given flags in place of its own
+    values.
 
     `fault_sets` and `planted_bugs` are one sequence per flag; `others` are further fields of CampaignPlan, or None.
-    Bugs switched on by a flag are not expected of anyone: the expectations of the shipped `default` stay with it. With
-    no plan, systems that are named bring their usual workload and at least their usual number of nodes.
+    Bugs switched on by a flag are not expected: the expectations of the shipped `default` do not apply to them. Without
+    a plan, named systems bring their usual workload and at least their usual number of nodes.
     """
     base = load_plan(plan or "default")
     given: dict[str, Any] = {key: value for key, value in others.items() if value is not None}
@@ -124,7 +125,7 @@ def plan_from_flags(
 
 
 def _usual_test(name: str, base: CampaignPlan) -> tuple[str, int]:
-    """The workload and the number of nodes that system `name` is tested with where nothing else is asked for."""
+    """Return the workload and the number of nodes with which system `name` is tested by default."""
     system = load_system(name)
     if isinstance(system, HasUsualTest):
         return system.usual_workload, max(system.usual_nodes, base.nodes)
@@ -132,7 +133,7 @@ def _usual_test(name: str, base: CampaignPlan) -> tuple[str, int]:
 
 
 def _one_workload(usual: Mapping[str, str]) -> tuple[str, ...]:
-    """The workload that all these systems are usually tested with. Raises UsageError when they differ."""
+    """Return the workload that all these systems are usually tested with. Raise UsageError when they differ."""
     found = tuple(dict.fromkeys(usual.values()))
     if len(found) > 1:
         raise UsageError(
@@ -147,9 +148,9 @@ def _pairs(usual: Mapping[str, str]) -> str:
 
 
 def _shipped_for(names: Iterable[str]) -> str:
-    """The commands of shipped plans for these systems."""
+    """Return the commands of shipped plans for these systems."""
     plans = [name for name in shipped_plans() if set(load_plan(name).systems) & set(names)]
-    return ", ".join(f"--plan {name}" for name in plans) or "none is shipped for them"
+    return ", ".join(f"--plan {name}" for name in plans) or "no plan is shipped for them"
 
 
 def _checked(plan: CampaignPlan, source: str) -> CampaignPlan:
@@ -175,7 +176,7 @@ def _check_floors(plan: CampaignPlan, source: str) -> None:
 
 
 def refuse_absurd_counts(plan: CampaignPlan, source: str) -> None:
-    """Raise UsageError for a plan that would never end, or never begin, before anything of it is planned."""
+    """Raise UsageError, before any planning, for a plan that would never end, or never begin."""
     cells, seeds = plan.cells(), plan.seed_range()
     units = len(cells) * -(-len(seeds) // max(plan.seeds_per_task, 1))
     if units > _UNITS_MAX:
@@ -191,7 +192,7 @@ def refuse_absurd_counts(plan: CampaignPlan, source: str) -> None:
 
 
 def _on_its_hosts(plan: CampaignPlan, source: str) -> CampaignPlan:
-    """Hosts are a world of their own, with a node on each unless the plan has fewer."""
+    """Return the plan on its hosts: they are a world of their own, with a node on each unless the plan has fewer."""
     if not plan.hosts and plan.world != "hosts" and not plan.host_options:
         return plan
     if not plan.hosts:
@@ -222,7 +223,7 @@ def _refuse_unknown_keys(values: Mapping[str, Any], source: str) -> None:
 
 
 def _cause(error: msgspec.ValidationError) -> tuple[str, str]:
-    """The message of a validation error and the path of the key it is about."""
+    """Return the message of a validation error and the path of the key it is about."""
     match = re.fullmatch(r"(.*?)(?: - at `(?:key in )?\$\.?(.*)`)?", str(error), re.DOTALL)
     return (match[1], match[2] or "(the file)") if match else (str(error), "(the file)")
 

@@ -1,6 +1,6 @@
-"""Watching a campaign from the driver: every finished run has added one byte to the progress file of its unit.
+"""The progress of a campaign, seen from the driver: every finished run adds one byte to the progress file of its unit.
 
-Spark itself reports finished tasks only; a byte per run moves the bar evenly and tells violations apart at once.
+Spark itself reports finished tasks only; a byte per run moves the bar evenly and shows violations at once.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ __all__ = ["read_progress"]
 
 
 def read_progress(folder: Path, total: int, phase: str) -> Progress:
-    """How far the campaign is that writes its progress into `folder`."""
+    """Return the progress of the campaign that writes it into `folder`."""
     marks = b"".join(file.read_bytes() for file in folder.iterdir())
     return Progress(
         finished=len(marks),

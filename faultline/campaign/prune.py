@@ -1,7 +1,7 @@
-"""Thinning out run folders: of each kind of violation some stay whole, the others keep their verdict.
+"""The thinning of run folders: some of each kind of violation stay whole, the others keep their verdict.
 
-Every unit keeps its first runs of each kind, because it cannot know what others found; only afterwards can the first
-and the smallest of the whole campaign be told.
+Every unit keeps its first runs of each kind, because it cannot know the findings of others; the first and the smallest
+of the whole campaign are known only afterwards.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One run as one row: what the result tables of a campaign are computed from.
+"""One run as one row, the input of the result tables of a campaign.
 
 The schema is written out, so that every task produces the same types. Latencies are binned to three significant
 digits: quantiles keep that precision, and a histogram of any number of runs stays small.
@@ -91,13 +91,13 @@ RUN_SCHEMA = pa.schema(
         ("verdict_only", pa.bool_()),
     ]
 )
-"""The columns of a run. `folder_kept` says whether its whole folder exists, `replay` is the command that shows it again
-from there, `run_again` the one that runs the seed anew. `verdict_only` says that the row was made from the verdict
+"""The columns of a run. `folder_kept` says whether its whole folder exists, `replay` is the command that repeats it
+from there, `run_again` the one that runs the seed again. `verdict_only` says that the row was made from the verdict
 alone, so that the run's faults and latencies are not known."""
 
 
 def table_of_rows(rows: Sequence[dict[str, Any]]) -> pa.Table:
-    """The rows as an Arrow table with exactly the columns of RUN_SCHEMA."""
+    """Return the rows as an Arrow table with exactly the columns of RUN_SCHEMA."""
     return pa.Table.from_pylist(list(rows), schema=RUN_SCHEMA)
 
 
@@ -110,9 +110,9 @@ def run_row(
     run_again: str,
     verdict_only: bool = False,
 ) -> dict[str, Any]:
-    """The row of one judged run; `record` is None where there is no history, or none was read (`verdict_only`).
+    """Return the row of one judged run; `record` is None where there is no history, or none was read (`verdict_only`).
 
-    The first finding that is not `expected` stands for the run, else the first.
+    The first finding that is not `expected` represents the run, else the first.
     """
     first = telling_finding(judgement.findings, expected)
     return {
@@ -164,7 +164,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
 
 
 def _faults_around(finding: Finding, record: RunRecord) -> list[str]:
-    """The kinds of fault that were on while the counterexample happened, else the last one that began before it."""
+    """Return the kinds of fault in force during the counterexample, else the last one that began before it."""
     history = record.history
     known = [row for row in finding.operations if row < len(history)]
     start_us = min((history.invoke_us[row] for row in known), default=finding.time_us)
@@ -191,7 +191,7 @@ def _faults(faults: Iterable[FaultInterval], overlap: dict[str, int]) -> list[di
 
 
 def latencies(history: History, faults: Sequence[FaultInterval]) -> list[dict[str, Any]]:
-    """The latencies of completed operations by function, outcome and whether a fault was on meanwhile."""
+    """Return the latencies of completed operations by function, outcome and whether a fault was in force."""
     groups: dict[tuple[str, str, bool], list[int]] = {}
     windows = _merged([(fault.start_us, fault.stop_us) for fault in faults])
     columns = zip(history.f, history.outcome, history.invoke_us, history.complete_us, strict=True)
@@ -222,6 +222,6 @@ def _merged(windows: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def binned(latency_us: int) -> int:
-    """`latency_us` to three significant digits, rounded half up."""
+    """Return `latency_us` to three significant digits, rounded half up."""
     step: int = 10 ** max(0, len(str(latency_us)) - 3)
     return (latency_us + step // 2) // step * step

@@ -1,7 +1,7 @@
-"""What is left of work units that did not come to their end: the verdicts of their runs.
+"""The rest of unfinished work units: the verdicts of their runs.
 
-A unit writes its rows when all its seeds are done. When it was stopped before that, its runs have left their verdicts;
-rows are made from those, without latencies and faults, which are lost.
+A unit writes its rows when all its seeds are done. When it was stopped before that, its runs have left their verdicts.
+Rows are made from those, without latencies and faults, which are lost.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["salvage", "stored_verdicts"]
 
 
 def salvage(plan: CampaignPlan, folder: CampaignFolder, finished: pa.Table) -> pa.Table:
-    """The rows of all runs of the campaign that left a verdict and have no row in `finished`.
+    """Return the rows of all runs of the campaign that left a verdict and have no row in `finished`.
 
     Where two runs of one cell and seed have left verdicts, because a unit was tried twice, the graver one counts.
     """
@@ -51,7 +51,7 @@ def salvage(plan: CampaignPlan, folder: CampaignFolder, finished: pa.Table) -> p
 
 
 def _tables(row: dict[str, Any]) -> list[pa.Table]:
-    """The row as a table; none when it holds what no table can, which only a damaged verdict does."""
+    """Return the row as a table; none when a table cannot hold it, which happens only with a damaged verdict."""
     try:
         return [table_of_rows([row])]
     except (pa.ArrowException, ValueError, OverflowError):
@@ -59,9 +59,10 @@ def _tables(row: dict[str, Any]) -> list[pa.Table]:
 
 
 def stored_verdicts(folder: CampaignFolder, besides: Container[str] = frozenset()) -> Iterator[tuple[Path, Judgement]]:
-    """Each run folder with a whole verdict, and that verdict, in the order of their names; none of those in `besides`.
+    """Yield each run folder with a whole verdict, and that verdict, in the order of their names, except those in
+    `besides`.
 
-    A verdict that cannot be read is none: its run has not come to its end.
+    A verdict that cannot be read does not count: its run did not end.
     """
     for path in sorted(each for each in folder.runs.iterdir() if each.name not in besides):
         try:

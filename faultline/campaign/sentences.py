@@ -29,7 +29,7 @@ __all__ = [
 
 
 def percent(rate: float) -> str:
-    """A rate in per cent: one decimal, or as many as two significant digits need."""
+    """Return a rate in per cent: with one decimal, or as many as two significant digits need."""
     value = 100 * rate
     if value == 0 or value >= 0.1:
         return f"{value:.1f}"
@@ -37,12 +37,12 @@ def percent(rate: float) -> str:
 
 
 def plural(count: int, noun: str) -> str:
-    """`1 run`, `2 runs`."""
+    """Return the number with its noun: `1 run`, `2 runs`."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def listed(names: Sequence[str], none: str) -> str:
-    """`a`, `a and b`, `a, b and c`; `none` when there is nothing to list."""
+    """Return `a`, `a and b`, `a, b and c`; `none` for an empty list."""
     *first, last = names or [none]
     return f"{', '.join(first)} and {last}" if first else last
 
@@ -56,7 +56,8 @@ def cell_sentence(
     first_error: str = "",
     unexpected: Sequence[str] = (),
 ) -> str:
-    """The verdict on a cell. `broken` names what was violated, `unexpected` what of that the plan does not allow.
+    """Return the verdict on a cell. `broken` names the violations, `unexpected` those that the plan does not
+    allow.
 
     `smallest` is (seed, operations, fault kinds); kinds are None where they are not known.
     """
@@ -102,7 +103,7 @@ def _counted(counts: RunCounts, broken: Sequence[str]) -> str:
 
 
 def signature_sentence(values: Mapping[str, object], judged: int) -> str:
-    """One kind of violation: how often, since which seed, and what the smallest counterexample shows."""
+    """Return the sentence of one kind of violation: its frequency, first seed, and smallest counterexample."""
     example = str(values["example"]).rstrip(".")
     return (
         f"{values['cell']}: {values['signature']} in {values['count']} of {plural(judged, 'run')}, "
@@ -113,7 +114,7 @@ def signature_sentence(values: Mapping[str, object], judged: int) -> str:
 def campaign_sentence(
     name: str, verdict: Verdict, cells: Sequence[CellSummary], runs: int, planned: int, stopped: str
 ) -> str:
-    """The first line of a campaign's result; `stopped` says why it is no whole one, empty when it is."""
+    """Return the first line of a campaign's result; `stopped` says why it is incomplete, empty when it is not."""
     standings = [cell.standing for cell in cells]
     counted = ", ".join(f"{standings.count(each)} × {each}" for each in dict.fromkeys(standings))
     scope = plural(runs, "run") if runs == planned else f"{runs} of {plural(planned, 'run')}"
@@ -122,12 +123,12 @@ def campaign_sentence(
 
 
 def exposure_sentence(cells: Iterable[CellSummary]) -> str:
-    """Return what the runs of all `cells` did to the systems."""
+    """Return the exposure of the systems in the runs of all `cells`."""
     return f"Exposure: {'; '.join(exposure_parts(total_exposure(cells)))}."
 
 
 def sensitivity_sentences(cells: Iterable[CellSummary]) -> list[str]:
-    """For each cell with runs that passed, what those of the sample would have shown of inserted anomalies."""
+    """Yield, for each cell with passes, the share of inserted anomalies that the sampled passes would have shown."""
     told = []
     for cell in cells:
         if any(figure.inserted for figure in cell.sensitivity):
@@ -137,7 +138,7 @@ def sensitivity_sentences(cells: Iterable[CellSummary]) -> list[str]:
 
 
 def marks_sentence(reached: Mapping[str, int], runs: int) -> str:
-    """Which rare situations the campaign's runs reached, most frequent first, with how many runs did."""
+    """Return the rare situations that the campaign's runs reached, most frequent first, with the number of runs."""
     if not reached:
         return "No run reached any mark."
     ordered = sorted(reached.items(), key=lambda item: (-item[1], item[0]))
@@ -145,7 +146,7 @@ def marks_sentence(reached: Mapping[str, int], runs: int) -> str:
 
 
 def faults_sentence(rows: Iterable[Mapping[str, Any]], runs: int, verdicts_only: int = 0) -> str:
-    """How often each kind of fault took effect in `runs` runs; of `verdicts_only` of them that is not known."""
+    """Return how often each kind of fault took effect in `runs` runs; for `verdicts_only` of them it is unknown."""
     applied: dict[str, int] = {}
     for row in rows:
         applied[row["kind"]] = applied.get(row["kind"], 0) + row["injections"] - row["not_applied"]
@@ -159,7 +160,7 @@ def faults_sentence(rows: Iterable[Mapping[str, Any]], runs: int, verdicts_only:
 
 
 def never_reached(marks: Iterable[Mapping[str, Any]]) -> list[str]:
-    """For each cell, the marks that none of its runs reached."""
+    """Yield, for each cell, the marks that none of its runs reached."""
     missed: dict[str, list[str]] = {}
     for mark in marks:
         if not mark["runs"]:

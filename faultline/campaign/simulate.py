@@ -4,9 +4,8 @@ A work unit is a block of seeds of one cell. It resolves the cell's parts once, 
 files into the campaign's folder: a verdict per run, one Parquet file with all its histories, and last, as the sign that
 it is done, one with its result rows.
 
-Files are written under a name of their own and renamed, and named after their unit, so that two attempts at one unit,
-one after the other or at once, write the same bytes and never meet.
-"""
+Files are written under a unique name and renamed, and named after their unit. So two attempts at one unit, one after
+the other or at once, write the same bytes and never collide."""
 
 from __future__ import annotations
 
@@ -51,7 +50,7 @@ _WORTH_KEEPING = (Verdict.VIOLATION, Verdict.UNKNOWN, Verdict.HARNESS_ERROR)
 
 @dataclass(frozen=True, slots=True)
 class SimulationJob:
-    """What every task is given. `folder` is where it writes, `shown` the same folder as the user wrote it."""
+    """The input of every task. `folder` is the folder to write into, `shown` the same folder as the user named it."""
 
     plan: CampaignPlan
     folder: CampaignFolder
@@ -60,7 +59,7 @@ class SimulationJob:
 
 
 def run_unit(job: SimulationJob, unit: WorkUnit) -> int:
-    """Run the seeds of one unit and write its files; returns how many runs there were."""
+    """Run the seeds of one unit and write its files; return the number of runs."""
     began_s = time.monotonic()
     cell = job.plan.cells()[unit.cell]
     parts = job.engine.resolve(job.plan.request(cell, unit.first_seed))
@@ -83,7 +82,8 @@ def run_unit(job: SimulationJob, unit: WorkUnit) -> int:
 
 @contextmanager
 def _progress(path: Path) -> Iterator[Callable[[int, bytes], int]]:
-    """A function that puts the mark of the n-th run into the progress file, where another attempt puts the same."""
+    """Return a function that puts the mark of the n-th run into the progress file, where another attempt puts
+    the same."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
         yield lambda number, mark: os.pwrite(descriptor, mark, number)
@@ -92,12 +92,12 @@ def _progress(path: Path) -> Iterator[Callable[[int, bytes], int]]:
 
 
 def write_seconds(path: Path, seconds: float) -> None:
-    """Note how long a work unit took. That is no result, and differs between attempts: it stands beside the rows."""
+    """Note how long a work unit took, beside the rows: it is no result, and differs between attempts."""
     write_whole(path, f"{seconds:.3f}\n".encode(), durable=False)
 
 
 def _run_seed(job: SimulationJob, cell: Cell, parts: Parts, seed: int) -> tuple[Judgement, RunRecord | None]:
-    """One run, judged. Whatever goes wrong in it is a harness error of this run and of no other."""
+    """Return the judgement of one run. An error in it is a harness error of this run alone."""
     record: RunRecord | None = None
     run_id = run_id_of(job.plan.request(cell, seed), job.plan.hosts)
     try:
@@ -109,7 +109,7 @@ def _run_seed(job: SimulationJob, cell: Cell, parts: Parts, seed: int) -> tuple[
 
 
 def broken_run(plan: CampaignPlan, cell: Cell, seed: int, run_id: str, error: BaseException) -> Judgement:
-    """The judgement of a run in which the harness itself failed with `error`."""
+    """Return the judgement of a run in which the harness itself failed with `error`."""
     said = str(error) if isinstance(error, FaultlineError) else f"{type(error).__name__}: {error} ({_place(error)})"
     return Judgement(
         run_id=run_id,
@@ -128,7 +128,7 @@ def broken_run(plan: CampaignPlan, cell: Cell, seed: int, run_id: str, error: Ba
 
 
 def _place(error: BaseException) -> str:
-    """The innermost place of an exception, as module file and line, without the machine's folders."""
+    """Return the innermost place of an exception, as module file and line, without the machine's folders."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
@@ -157,18 +157,18 @@ def _write_run(
 
 
 def _kind(judgement: Judgement, cell: Cell) -> str:
-    """What violations are counted by: the finding that stands for the run."""
+    """Return the kind by which violations are counted: that of the finding that represents the run."""
     finding = telling_finding(judgement.findings, cell.expected)
     return finding.signature if finding else ""
 
 
 def progress_mark(verdict: str) -> bytes:
-    """The byte that a finished run adds to the progress file of its unit."""
+    """Return the byte that a finished run adds to the progress file of its unit."""
     return {"violation": b"V", "harness-error": b"E"}.get(verdict, b".")
 
 
 def keep_run(folder: CampaignFolder, run_id: str, record: RunRecord) -> None:
-    """Write what is needed to look at a run and to do it again: `run.json` and `history.jsonl`."""
+    """Write the files with which a run can be examined and repeated: `run.json` and `history.jsonl`."""
     path = folder.run(run_id)
     prepare_run(path, run_id, record.plan, record.world)
     write_whole(path / "history.jsonl", record.history.to_jsonl(), durable=False)

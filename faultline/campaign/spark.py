@@ -1,12 +1,12 @@
-"""A Spark session for a campaign: quiet, without a web interface, and gone without a trace when it is closed.
+"""A Spark session for a campaign: quiet, without a web interface, and removed completely when it is closed.
 
-Everything Spark prints goes to `work/spark.log` in the campaign's folder. On the embedded master (`local[*]`) tasks run
+All output of Spark goes to `work/spark.log` in the campaign's folder. On the embedded master (`local[*]`) tasks run
 in workers of this very interpreter; a remote master is sent the package as a zip file and must see the store under the
 same path. Spark Connect (`sc://`) is refused: its sessions cannot be told where to find the package.
 
-Spark's processes prove a secret to each other before they talk. Embedded, on YARN and on Kubernetes Spark makes one for
+Spark's processes authenticate each other with a secret. Embedded, on YARN and on Kubernetes Spark makes one for
 each session; a standalone cluster has one of its own, which Spark reads from `$SPARK_CONF_DIR/spark-defaults.conf`.
-It never passes through here, and so reaches no command line and no log.
+This module never sees it, and so it reaches no command line and no log.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 __all__ = ["DEFAULT_MASTER", "package_zip", "refuse_unusable_master", "spark_session"]
 
 DEFAULT_MASTER = "local[*,4]"
-"""All cores of this machine, and four attempts at each task: `local[*]` gives it one."""
+"""All cores of this machine, and four attempts at each task, of which `local[*]` gives it one."""
 _STOP_DEADLINE_S = 20
 _JVM_OPTIONS = '-XX:TieredStopAtLevel=1 -XX:+UseSerialGC "-Dlog4j2.configurationFile={log4j}" "-Djava.io.tmpdir={work}"'
-"""Quoted, as a folder may have a space in its name; what Java itself writes belongs to the campaign's folder."""
+"""The options of Java, quoted, as a folder may have a space in its name; Java writes to the campaign's folder."""
 _AUTHENTICATE, _SECRET = "spark.authenticate", "spark.authenticate.secret"
 _SETTING = re.compile(r"\s*([^\s#=:]+)\s*[\s=:]\s*(.*)")
 _MASTERS = ("local", "spark://", "k8s://", "yarn", "mesos://")
@@ -54,9 +54,9 @@ appender.stderr.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
 
 @contextmanager
 def spark_session(master: str, work: Path) -> Iterator[SparkSession]:
-    """A session on `master` with its scratch files below `work`; stopped, with its Java process, on leaving.
+    """Return a session on `master` with its scratch files below `work`; stopped, with its Java process, on leaving.
 
-    Raises UsageError for a master that is no Spark master, HarnessError when Java or Spark does not start.
+    Raise UsageError for an invalid master, HarnessError when Java or Spark does not start.
     """
     refuse_unusable_master(master)
     java = find_java()
@@ -79,14 +79,14 @@ def refuse_unusable_master(master: str) -> None:
         )
     if master.startswith("spark://") and not _own_settings().keys() & {_AUTHENTICATE, _SECRET}:
         raise UsageError(
-            f"The secret of the cluster at {master} is not known here.",
+            f"The secret of the cluster at {master} is not known on this machine.",
             f"Name it as {_SECRET} in spark-defaults.conf in the folder SPARK_CONF_DIR; a cluster without one is used "
             f"with the line `{_AUTHENTICATE} false` there. See docs/how-to/spark-cluster.md.",
         )
 
 
 def _own_settings() -> dict[str, str]:
-    """The settings of the user, which Spark reads by itself: those in `$SPARK_CONF_DIR/spark-defaults.conf`."""
+    """Return the settings of the user, which Spark reads by itself: those in `$SPARK_CONF_DIR/spark-defaults.conf`."""
     folder = os.environ.get("SPARK_CONF_DIR")
     if not folder:
         return {}
@@ -96,14 +96,15 @@ def _own_settings() -> dict[str, str]:
         return {}
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(
-            f"SPARK_CONF_DIR is {folder}, where spark-defaults.conf cannot be read: {error}.", "Unset it, or mend that."
+            f"SPARK_CONF_DIR is {folder}, where spark-defaults.conf cannot be read: {error}.",
+            "Unset it, or repair that file.",
         ) from error
     pairs = (_SETTING.match(line) for line in lines)
     return {pair[1]: pair[2].strip() for pair in pairs if pair}
 
 
 def package_zip(target: Path) -> Path:
-    """The whole `faultline` package as a zip file that executors can import from."""
+    """Return the whole `faultline` package as a zip file that executors can import from."""
     package = Path(__file__).resolve().parent.parent
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         for file in sorted(package.rglob("*")):
@@ -117,13 +118,13 @@ def _is_local(master: str) -> bool:
 
 
 def _python(master: str) -> str:
-    """Workers of this machine are this interpreter; a cluster's are its own `python3` unless PYSPARK_PYTHON says."""
+    """Return the Python of workers: on this machine this interpreter, on a cluster PYSPARK_PYTHON or its `python3`."""
     remote = not master.startswith("local")
     return os.environ.get("PYSPARK_PYTHON", "python3") if remote else sys.executable
 
 
 def _address(master: str) -> dict[str, str]:
-    """Where Spark is on this machine: else it asks for the address of the host's name, which not every machine has."""
+    """Return the address of Spark on this machine, as it would resolve the host's name, which some machines cannot."""
     return {"SPARK_LOCAL_IP": os.environ.get("SPARK_LOCAL_IP", "127.0.0.1")} if _is_local(master) else {}
 
 
@@ -186,7 +187,7 @@ def _running(master: str, work: Path) -> Iterator[SparkSession]:
 
 
 def _forsake(context: Any, gateway: Any) -> None:
-    """Leave Spark at once: an interrupted call, or a job whose workers are gone, may never be answered."""
+    """Abandon Spark at once: an interrupted call, or a job without workers, may never be answered."""
     context._accumulatorServer.handle_error = lambda *_: None
     gateway.proc.kill()
     context._jsc = None
@@ -194,21 +195,21 @@ def _forsake(context: Any, gateway: Any) -> None:
 
 
 def _stop(context: Any) -> None:
-    """Stop Spark in good order; when it does not answer, its process is ended by `_end` all the same."""
+    """Stop Spark in good order; when it does not answer, `_end` kills its process in any case."""
     stopping = threading.Thread(target=context.stop, name="faultline-stop", daemon=True)
     stopping.start()
     stopping.join(_STOP_DEADLINE_S)
 
 
 def _silence_driver_loggers() -> None:
-    """PySpark and Py4J write every error they raise to standard error as well; the exception is enough."""
+    """Silence the loggers of PySpark and Py4J, which repeat every exception on standard error."""
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger", "py4j"):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     logging.getLogger().addFilter(_is_not_of_py4j)
 
 
 def _is_not_of_py4j(record: logging.LogRecord) -> bool:
-    """Py4J says some of it in the root logger's name."""
+    """Return whether a record is not from Py4J, which logs some messages under the root logger's name."""
     return "py4j" not in Path(record.pathname).parts
 
 
@@ -223,7 +224,8 @@ def _did_not_start(master: str, log_path: Path, error: Exception) -> HarnessErro
 
 @contextmanager
 def _remembered_processes() -> Iterator[list[subprocess.Popen[bytes]]]:
-    """The processes that PySpark starts meanwhile: it tells its Java process only once that has answered."""
+    """Yield the list of processes that PySpark starts in the block: it reveals its Java process only once that
+    answers."""
     from pyspark import java_gateway
 
     module: Any = java_gateway
@@ -241,7 +243,7 @@ def _remembered_processes() -> Iterator[list[subprocess.Popen[bytes]]]:
 
 
 def _end(gateway: Any) -> None:
-    """Close the sockets to the Java process and wait for it, so that nothing is left behind."""
+    """Close the sockets to the Java process and wait for it, so that no process stays behind."""
     process = gateway.proc
     with suppress(Exception):
         gateway.shutdown()
@@ -270,7 +272,7 @@ def _environment(values: dict[str, str]) -> Iterator[None]:
 
 @contextmanager
 def _own_interrupt_handler() -> Iterator[None]:
-    """PySpark installs a handler for Ctrl-C and never takes it away; the one that was there before comes back."""
+    """Restore the handler for Ctrl-C after the block: PySpark installs its own and never removes it."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -22,13 +22,13 @@ class SparkRows:
         session.read.parquet(*map(str, parts)).createOrReplaceTempView("all_runs")
 
     def add_table(self, name: str, table: pa.Table) -> None:
-        """Make `table` known as `name`."""
+        """Register `table` under `name`."""
         self._session.createDataFrame(table).createOrReplaceTempView(name)
 
     def keep_answer(self, name: str, text: str) -> None:
-        """Make the answer to the query `text` known as `name`, computed once."""
+        """Register the answer to the query `text` under `name`, computed once."""
         self._session.sql(text).cache().createOrReplaceTempView(name)
 
     def answer(self, text: str, arguments: Mapping[str, Any]) -> pa.Table:
-        """The answer to the query `text`, with `arguments` in place of its parameters."""
+        """Return the answer to the query `text`, with `arguments` in place of its parameters."""
         return self._session.sql(text, args=dict(arguments)).toArrow()

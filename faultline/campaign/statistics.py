@@ -1,8 +1,8 @@
-"""What a count of violations says about the true rate.
+"""The true rate of violations, as far as a count of them shows it.
 
 The Wilson score interval (Wilson 1927; Agresti & Coull 1998 on why not the textbook interval) behaves at rates near 0
-and with few runs, where campaigns live. When nothing was seen, the rule of three gives the bound people remember: with
-95 % confidence the rate is below 3/n (Hanley & Lippman-Hand 1983).
+and with few runs, where campaigns live. When no violation was seen, the rule of three gives a memorable bound:
+with 95 % confidence the rate is below 3/n (Hanley & Lippman-Hand 1983).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Z_95 = 1.959963984540054
 
 
 def wilson_interval(hits: int, runs: int, z: float = Z_95) -> tuple[float, float]:
-    """The interval in which the true rate lies when `hits` of `runs` were seen; (0, 1) when there were no runs."""
+    """Return the interval of the true rate for `hits` in `runs`; (0, 1) when there were no runs."""
     if runs == 0:
         return 0.0, 1.0
     rate, spread = hits / runs, z * z / runs
@@ -28,5 +28,5 @@ def wilson_interval(hits: int, runs: int, z: float = Z_95) -> tuple[float, float
 
 
 def rule_of_three(runs: int) -> float:
-    """The rate that 0 hits in `runs` exclude with 95 % confidence, at most 1."""
+    """Return the rate that 0 hits in `runs` exclude with 95 % confidence, at most 1."""
     return min(1.0, 3 / runs) if runs else 1.0

@@ -57,7 +57,7 @@ Rows = list[dict[str, Any]]
 def summarise(
     plan: CampaignPlan, folder: CampaignFolder, tables: Mapping[str, pa.Table], journal: Journal
 ) -> CampaignSummary:
-    """The summary of a campaign whose result tables are `tables`, whether it has ended or not."""
+    """Return the summary of a campaign whose result tables are `tables`, whether it has ended or not."""
     rows: dict[str, Rows] = {
         name: table.to_pylist() for name, table in tables.items() if name not in ("runs", "findings")
     }
@@ -140,7 +140,7 @@ def _counts(row: Mapping[str, Any], cell: str, signatures: Rows, planned: int) -
 
 
 def _failing_seeds(plan: CampaignPlan, runs: pa.Table) -> dict[str, list[int]]:
-    """The seeds of the runs of each cell that show what the plan does not allow, in order."""
+    """Return the seeds of the runs of each cell with a violation that the plan does not allow, in order."""
     allowed = {cell.name: cell.expected for cell in plan.cells()}
     violating = runs.filter(pc.equal(runs["verdict"], Verdict.VIOLATION.value))
     seeds: dict[str, list[int]] = {}
@@ -188,7 +188,7 @@ def _cell(
 
 
 def _sensitivity(cell: str, rows: Rows) -> tuple[Sensitivity, ...]:
-    """What the probed passes of a cell would have shown."""
+    """Return the sensitivity of the probed passes of a cell."""
     return tuple(
         Sensitivity(anomaly=row["anomaly"], inserted=row["inserted"], shown=row["shown"], limit=row["limit_text"])
         for row in rows
@@ -197,7 +197,7 @@ def _sensitivity(cell: str, rows: Rows) -> tuple[Sensitivity, ...]:
 
 
 def _smallest(signatures: Sequence[SignatureSummary]) -> tuple[int, int, Sequence[str] | None] | None:
-    """The smallest counterexample, one that the plan does not allow before any that it does."""
+    """Return the smallest counterexample; those that the plan does not allow come before those that it does."""
     if not signatures:
         return None
     best = min(signatures, key=lambda each: (each.expected, each.operations == 0, each.operations, each.seed))
@@ -222,7 +222,7 @@ def _signature(row: Mapping[str, Any], judged: int, folder: CampaignFolder) -> S
 
 
 def _minimal(run_file: Path) -> str:
-    """How small the run could be made, in words; empty when it was not shrunk."""
+    """Return the size of the minimal run, in words; empty when the run was not shrunk."""
     if not run_file.is_file():
         return ""
     plan = read_run(run_file.parent).file.plan
@@ -230,7 +230,7 @@ def _minimal(run_file: Path) -> str:
 
 
 def _told(cells: Sequence[CellSummary], signatures: Sequence[SignatureSummary]) -> list[str]:
-    """Each cell's sentence, and below it its most frequent kinds of violation, each with its replay line."""
+    """Return each cell's sentence, and below it its most frequent kinds of violation, each with its replay line."""
     lines: list[str] = []
     for cell in cells:
         lines.append(cell.sentence)
@@ -246,15 +246,15 @@ def _told(cells: Sequence[CellSummary], signatures: Sequence[SignatureSummary]) 
 def _troubles(
     plan: CampaignPlan, cells: Sequence[CellSummary], journal: Journal, missed: Sequence[str], missing: int
 ) -> Iterator[str]:
-    """What went wrong with the campaign as a whole, whatever its cells say."""
+    """Yield the troubles of the campaign as a whole, apart from those of its cells."""
     ending = journal.ending
     if ending is not None and ending.interrupted:
         left = f"{plural(missing, 'run')} did not end" if missing else "all of its runs had ended"
         yield f"The campaign was interrupted: {left}."
     elif ending is None and missing:
-        yield f"The campaign has not come to its end: {plural(missing, 'run')} did not end, or not yet."
+        yield f"The campaign has not ended: {plural(missing, 'run')} did not end, or not yet."
     elif missing:
-        yield f"The campaign is not whole: {plural(missing, 'run')} left no verdict."
+        yield f"The campaign is incomplete: {plural(missing, 'run')} left no verdict."
     if ending is not None and ending.failure:
         yield ending.failure
     yield from missed
@@ -265,7 +265,7 @@ def _troubles(
 
 
 def _missed(plan: CampaignPlan, journal: Journal, marks: Mapping[str, int], rows: Mapping[str, Rows]) -> Iterator[str]:
-    """What some run had to reach and none did, a sentence each: what the plan demands, and what promises rest on."""
+    """Yield a sentence for each mark that no run reached although the plan demands it or a promise rests on it."""
     for mark in plan.must_reach:
         if not marks.get(mark):
             yield f"No run reached {mark}, which the plan demands: the campaign proves too little."
@@ -274,12 +274,12 @@ def _missed(plan: CampaignPlan, journal: Journal, marks: Mapping[str, int], rows
 
 
 def _doubts(rows: Mapping[str, Rows], signatures: Sequence[SignatureSummary], marks: set[str]) -> list[str]:
-    """What a careful reader should know before trusting the result; `marks` are those that every cell might reach."""
+    """Return the doubts about the result that a reader should know; `marks` are those that every cell might reach."""
     doubts: list[str] = []
     for row in rows["faults"]:
         if row["not_applied"]:
             doubts.append(
-                f"{row['cell']}: {row['not_applied']} of {row['injections']} {row['kind']} faults did not bite."
+                f"{row['cell']}: {row['not_applied']} of {row['injections']} {row['kind']} faults did not take effect."
             )
         if row["operations_in_flight"] == 0:
             doubts.append(f"{row['cell']}: no operation was ever in flight during {row['kind']}.")
@@ -287,13 +287,13 @@ def _doubts(rows: Mapping[str, Rows], signatures: Sequence[SignatureSummary], ma
         if each.folders_kept < each.count:
             shown = f"{each.folders_kept} of {plural(each.count, 'run')}"
             doubts.append(
-                f"{each.cell}: {shown} with {each.signature} kept their whole folder, the others their verdict."
+                f"{each.cell}: {shown} with {each.signature} kept their whole folder, the others only their verdict."
             )
     return doubts + never_reached(_marks_expected(rows["marks"], marks))
 
 
 def _marks_expected(rows: Rows, known: set[str]) -> Rows:
-    """Those of the `known` marks without those of faults: a fault that a cell does not plan is none that it missed."""
+    """Return the `known` marks without those of faults: a cell does not miss a fault that it does not plan."""
     expected = known - fault_marks()
     return [row for row in rows if row["mark"] in expected]
 

@@ -1,7 +1,7 @@
-"""What a campaign found, as `campaign.json` holds it: the contract with reports, scripts and the command line.
+"""The result of a campaign in `campaign.json`: the contract with reports, scripts and the command line.
 
-Rates are shares of the *judged* runs, those that ended in a pass or a violation: a run that tested nothing, timed out
-in the checker or broke in the harness says nothing about the system, and is counted apart.
+Rates are shares of the *judged* runs, those that ended in a pass or a violation. A run that was vacuous, undecided or
+broken in the harness says nothing about the system, and is counted apart.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = [
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a campaign is: runs finished of all runs, how many violated and how many broke, and what it is doing."""
+    """The progress of a campaign: the runs finished, all runs, those that violated or broke, and the present step."""
 
     finished: int
     total: int
@@ -40,15 +40,15 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CellSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """One cell: what was asked, what came of it, and how it compares with what was expected (`standing`).
+    """One cell: its plan, its results, and their comparison with the expectations (`standing`).
 
-    `runs` were planned, `counts` says how those that finished ended, by verdict. `standing` is `as expected`,
+    `runs` were planned, `counts` has the finished ones by verdict. `standing` is `as expected`,
     `unexpected violation`, `expected violation not seen`, `inconclusive` or `harness error`. `expected` are the
-    anomalies that the plan allows here, `violations_expected` the runs in which nothing else was found.
+    anomalies that the plan allows here, `violations_expected` the runs with no other finding.
     `violation_rate` is the share of judged runs that violated, `wilson_low` and `wilson_high` its 95 % interval;
     `operations` by outcome; `exposure` adds up the ledgers of the runs (`Exposure.figures`), `sensitivity` the probes
-    of those that passed. `failing_seeds` are the seeds of the first runs that showed what the plan does not allow,
-    `seconds` is how long the runs took, one after another.
+    of those that passed. `failing_seeds` are the seeds of the first runs with a violation that the plan does not
+    allow, `seconds` is the time of the runs, one after another.
     """
 
     cell: str
@@ -86,13 +86,12 @@ def total_exposure(cells: Iterable[CellSummary]) -> dict[str, int]:
 class SignatureSummary(msgspec.Struct, frozen=True, kw_only=True):
     """One kind of violation in one cell, seen in `count` of `judged` runs; `expected` when the plan allows it.
 
-    A run in which several anomalies were found counts under the first that is not allowed, if there is one.
+    A run with several anomalies counts under the first that is not allowed, if there is one.
 
-    `run_id`, `seed`, `operations` (how many) and `fault_kinds` belong to the smallest counterexample, which is the one
-    to look at; `replay` shows it, `run_again` where its folder is not at hand. `report` is its page relative to the
-    campaign's folder, empty when it has none; `minimal` says how small that run could be made, `minimal_report` is the
-    page of the minimal run. `fault_kinds` mean nothing where they are not `faults_known`, as of a run that left nothing
-    but its verdict.
+    `run_id`, `seed`, `operations` (their number) and `fault_kinds` belong to the smallest counterexample, which is the
+    one to read first; `replay` repeats it, `run_again` does so without its folder. `report` is its page relative to the
+    campaign's folder, empty when it has none; `minimal` is the size of the minimal run, `minimal_report` its page.
+    `fault_kinds` are meaningless unless `faults_known`, as with a run that left only its verdict.
     """
 
     cell: str
@@ -138,10 +137,9 @@ class LatencySummary(msgspec.Struct, frozen=True, kw_only=True):
 class CampaignSummary(msgspec.Struct, frozen=True, kw_only=True):
     """The whole campaign. `sentence` is its first line, `sentences` all of its verdict in words.
 
-    `marks` counts the runs that reached each `sometimes` mark, `marks_missing` those no run reached; `overlap` counts
-    operations in flight during each kind of fault. `scheduled` runs were planned and `finished` came to a verdict,
-    `verdicts_only` of them left nothing else. `troubles` are what went wrong with the campaign as a whole.
-    """
+    `marks` counts the runs that reached each `sometimes` mark, `marks_missing` are those that no run reached; `overlap`
+    counts operations in flight during each kind of fault. `scheduled` runs were planned, `finished` of them have a
+    verdict, and `verdicts_only` left nothing else. `troubles` are the errors of the campaign as a whole."""
 
     schema: int = 2
     id: str
@@ -169,9 +167,9 @@ class CampaignSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CampaignResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What `run_campaign` returns: where everything is, and what it came to.
+    """The result of `run_campaign`: the places of its files, and the verdict.
 
-    `verdict` is what is left after expectations: a run with none but allowed anomalies counts as a pass. `report` is
+    `verdict` takes expectations into account: a run with only allowed anomalies counts as a pass. `report` is
     the HTML page, None when it could not be written.
     """
 

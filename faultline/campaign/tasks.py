@@ -1,7 +1,7 @@
-"""Work units as Spark tasks: one partition is one unit, and back to the driver goes a receipt, nothing else.
+"""Work units as Spark tasks: one partition is one unit, and only a receipt goes back to the driver.
 
-Spark tries a task again on another worker when its worker dies. A unit that fails every time – its run takes more
-memory than there is, or ends the process – ends in harness errors of its own runs; all other units go on.
+Spark retries a task on another worker when its worker dies. A unit that fails every time – its run needs too much
+memory, or ends the process – becomes harness errors of its own runs; all other units go on.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ _FAILED_FOR_GOOD = re.compile(
     r"Task (\d+) in stage \S+ failed (\d+) times, most recent failure: [^:]*: (.*)", re.DOTALL
 )
 _MOST_UNITS_GIVEN_UP = 3
-"""When more units than this fail for good, it is not the units: the disk is full, or the cluster is broken."""
+"""The number of failed units above which the fault is not theirs: the disk is full, or the cluster is broken."""
 
 
 def simulate(session: SparkSession, job: SimulationJob) -> list[str]:
-    """Carry out all units of `job`; returns one sentence for each that had to be given up.
+    """Carry out all units of `job`; return one sentence for each that was given up.
 
-    Raises whatever Spark raises when it is Spark that failed, and no single units.
+    Raise the error of Spark when Spark itself failed, and not single units.
     """
     left, given_up = list(job.plan.units()), list[str]()
     while left:
@@ -55,15 +55,15 @@ def _run_tasks(session: SparkSession, job: SimulationJob, units: Sequence[WorkUn
 
 
 def on_workers(session: SparkSession, task: Callable[[int], T], count: int, partitions: int) -> list[T]:
-    """Return what `task` returns for each number below `count`, in their order, from as many Spark tasks as partitions.
+    """Return the results of `task` for each number below `count`, in order, from as many Spark tasks as partitions.
 
-    It goes over RDDs, as a task is a number and an answer: data frames would bring nothing but their dependencies.
+    It uses RDDs, as a task is a number and an answer: data frames would only add dependencies.
     """
     return session.sparkContext.parallelize(range(count), partitions).map(task).collect()
 
 
 def give_up(job: SimulationJob, unit: WorkUnit, why: str) -> str:
-    """Leave a harness error as the verdict of every run of `unit` that has none; returns one sentence about it."""
+    """Write a harness error as the verdict of every run of `unit` that has none; return one sentence about it."""
     cell = job.plan.cells()[unit.cell]
     said = f"The worker that ran seeds {unit.first_seed}..{unit.last_seed} of {cell.name} {why}"
     own = {judgement.seed for _, judgement in stored_verdicts(job.folder) if judgement.cell == cell.name}
@@ -75,26 +75,26 @@ def give_up(job: SimulationJob, unit: WorkUnit, why: str) -> str:
 
 
 def told_by_spark(error: BaseException) -> str:
-    """What Spark says about `error`; its own words are in the Java process, and are lost when that is gone."""
+    """Return Spark's message of `error`; it is in the Java process, and lost when that has ended."""
     try:
-        # The first line of an error from Java names the call of the bridge, which says nothing to a user.
+        # The first line of an error from Java names the call of the bridge, which does not help a user.
         return str(error).split("\n: ", 1)[-1]
     except Exception:
         return f"{type(error).__name__}: the Java process is gone"
 
 
 def failure_sentence(error: BaseException) -> str:
-    """One sentence about `error`, which ended the work on Spark."""
+    """Return one sentence about `error`, which ended the work on Spark."""
     if isinstance(error, FaultlineError):
         return error.message
     first = next(iter(told_by_spark(error).splitlines()), "no message").rstrip(".")
     if type(error).__module__.startswith(("pyspark", "py4j")):
-        return f"Spark gave up: {first}."
+        return f"Spark failed: {first}."
     return f"The campaign broke off with {type(error).__name__}: {first}."
 
 
 def _cause(text: str) -> str:
-    """What happened, from the text of a failure: the last line of a Python traceback, else the first sentence."""
+    """Return the cause in the text of a failure: the last line of a Python traceback, else the first sentence."""
     lines = [line.strip() for line in text.partition("\n\tat ")[0].splitlines() if line.strip()]
     if "Traceback" in text and lines:
         return lines[-1].rstrip(".") + "."

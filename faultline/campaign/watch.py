@@ -1,8 +1,7 @@
-"""Running a Spark job while showing how far it is.
+"""A Spark job with its progress.
 
-The job runs in a thread of its own, so that progress is shown, and Ctrl-C received, in the thread of the caller. That
-thread is not waited for when the caller leaves: a job whose workers are gone may never end.
-"""
+The job runs in a thread of its own, so that the thread of the caller shows progress and receives Ctrl-C. The caller
+does not wait for that thread when it leaves: a job whose workers are gone may never end."""
 
 from __future__ import annotations
 
@@ -21,9 +20,9 @@ Answer = TypeVar("Answer")
 
 
 def watch(job: Callable[[], Answer], progress: Path, total: int, show: Callable[[Progress], None]) -> Answer:
-    """The answer of `job`, which is carried out while the progress of the files in `progress` is shown.
+    """Return the answer of `job`, and show the progress of the files in `progress` while it runs.
 
-    Raises what the job raises.
+    Raise the exception of the job.
     """
     from pyspark import InheritableThread
 

@@ -1,4 +1,4 @@
-"""`faultline campaign`: many runs on Spark; and `faultline campaign conclude`, which summarises what one left."""
+"""`faultline campaign`: many runs on Spark; and `faultline campaign conclude`, which summarises the folder of one."""
 
 from __future__ import annotations
 
@@ -75,12 +75,12 @@ def _many(context: click.Context, parameter: click.Parameter, values: tuple[str,
     "host_option_pairs",
     multiple=True,
     metavar="NAME=VALUE",
-    help="How hosts are to be, such as fsync=lies.",
+    help="Setting of the hosts, such as fsync=lies.",
 )
 @click.option("--master", default=DEFAULT_MASTER, show_default=True, help="Spark master URL.")
 @click.option(
     "--name",
-    help="What the campaign and its folder are called; a new name in the results folder [default: the plan's].",
+    help="Name of the campaign and its folder; it must be new in the results folder [default: the plan's].",
 )
 @floor_option
 @output_option
@@ -108,7 +108,7 @@ def command(
     output: Path,
     as_json: bool,
 ) -> Sealed | None:
-    """Many runs: a matrix of systems, workloads, fault sets and planted bugs, each cell with every seed.
+    """Run a campaign: a matrix of systems, workloads, fault sets and planted bugs, each cell with every seed.
 
     The campaign's folder keeps every verdict, the whole run of each kind of violation, tables as Parquet, JUnit XML and
     one HTML report.
@@ -149,9 +149,9 @@ def command(
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print campaign.json instead of sentences.")
 def _conclude(folder: Path, as_json: bool) -> Sealed:
-    """Summarise the campaign in FOLDER from what it holds, whether it ended, was killed, or still runs.
+    """Summarise the campaign in FOLDER from its files, whether it ended, was killed, or still runs.
 
-    Nothing is run, and neither Spark nor Java is needed. Summary, tables, JUnit XML and report are written anew.
+    No run is repeated, and neither Spark nor Java is needed. Summary, tables, JUnit XML and report are written anew.
     """
     from faultline.campaign.conclude import conclude_folder
 
@@ -159,14 +159,14 @@ def _conclude(folder: Path, as_json: bool) -> Sealed:
 
 
 def _refuse_options(context: click.Context) -> None:
-    """`campaign --seeds 0..9 conclude FOLDER` looks as if the seeds mattered."""
+    """Refuse options before `conclude`: `campaign --seeds 0..9 conclude FOLDER` looks as if the seeds mattered."""
     for parameter in context.command.params:
         if context.get_parameter_source(str(parameter.name)) is click.core.ParameterSource.COMMANDLINE:
             raise UsageError(f"{parameter.opts[0]} has no effect before {context.invoked_subcommand}.", "Leave it out.")
 
 
 def tell_supervisor(folder: Path) -> None:
-    """Let the supervisor know where the campaign's journal is, should this process die."""
+    """Tell the supervisor where the campaign's journal is, in case this process dies."""
     working_in(str(folder))
 
 
@@ -183,7 +183,7 @@ def _nodes_on(hosts: str) -> int:
 
 
 def finish(result: CampaignResult, as_json: bool, *, interrupted: bool) -> Sealed:
-    """Print what a campaign found and return its outcome; `interrupted` says that this command was."""
+    """Print the result of a campaign and return its outcome; `interrupted` says that this command was interrupted."""
     outcome = Sealed(
         verdict="" if interrupted and result.verdict is not Verdict.VIOLATION else result.verdict.value,
         code=INTERRUPTED,

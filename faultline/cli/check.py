@@ -29,7 +29,7 @@ _FORMATS_OF_RUNS = ("auto", "faultline")
 @click.option("--format", "format_name", default="auto", show_default=True, help="Format of the files.")
 @click.option(
     "--model",
-    help="Model to check against [default: the checkers of a run's workload, else what the functions suggest].",
+    help="Model to check against [default: the checkers of a run's workload, else as the functions suggest].",
 )
 @click.option(
     "--option", "pairs", multiple=True, metavar="NAME=VALUE", help="Option of the checker, such as total=100."
@@ -55,11 +55,11 @@ def command(
 ) -> Sealed:
     """Check the histories in PATHS, which are files and folders.
 
-    A run of Faultline's own is judged as it was when it was run, by the checkers of its workload, unless a model is
-    named; so is each run of a campaign. What its stored verdict says counts too.
+    A run that Faultline recorded is judged by the checkers of its workload, as it was then, unless you name a model.
+    So is each run of a campaign. The stored verdict counts too.
 
-    Ends with 1 when any of them is a violation, else with 2 when one could not be read, 4 when one is a run whose
-    harness failed, 3 when one could not be decided or holds nothing, 0 when all are as the model has it.
+    Ends with 1 when any history is a violation, else with 2 when one could not be read, 4 when one is a run whose
+    harness failed, 3 when one could not be decided or is empty, 0 when all conform to the model.
     """
     verdicts: list[Verdict] = []
     unusable = False
@@ -86,12 +86,12 @@ def command(
 
 
 def _is_explained(checked: CheckedHistory, files: list[Path]) -> bool:
-    """Whether to say more than a line: of one history that was asked for, and of what is wrong in a campaign."""
+    """Return whether to print more than a line: for a single history, and for faulty runs of a campaign."""
     return len(files) == 1 and ("#" not in checked.label or checked.result.verdict is not Verdict.PASS)
 
 
 def _sealed(verdicts: list[Verdict], files: list[Path], last: Path | None) -> Sealed:
-    """The outcome of a check of `files` that has come to the end of `last`."""
+    """Return the outcome of a check of `files` after the file `last`."""
     names = tuple(map(str, files))
     return Sealed(
         verdict=merge(verdicts).value,
@@ -101,7 +101,7 @@ def _sealed(verdicts: list[Verdict], files: list[Path], last: Path | None) -> Se
 
 
 def _checked(path: Path, asked: Asked) -> Iterator[CheckedHistory]:
-    """The histories in `path`, judged: a run of Faultline's own by the checkers of its workload, others by a model."""
+    """Yield the judged histories in `path`: Faultline's own by the checkers of their workload, others by a model."""
     from faultline.checkers.files import check_histories
 
     options = _checker_options(asked.options)
@@ -122,7 +122,7 @@ def _checked(path: Path, asked: Asked) -> Iterator[CheckedHistory]:
 
 
 def _files(paths: tuple[Path, ...]) -> Iterator[Path]:
-    """The files to check: those that were named, and the histories in folders that were named."""
+    """Yield the files to check: the named files, and the histories in the named folders."""
     from faultline.checkers.files import files_in
 
     for path in paths:
@@ -133,11 +133,11 @@ def _files(paths: tuple[Path, ...]) -> Iterator[Path]:
             if is_history:
                 yield file
             else:
-                say(f"faultline: {file} is no history and is left out.", err=True)
+                say(f"faultline: {file} is not a history and is left out.", err=True)
 
 
 def _checker_options(pairs: tuple[str, ...]) -> dict[str, object]:
-    """`("total=100", …)` as keyword arguments: JSON values where they are JSON, else text."""
+    """Return `("total=100", …)` as keyword arguments: JSON values where they are JSON, else text."""
     if not pairs:
         return {}
     from faultline.cli.options import as_options
@@ -183,17 +183,17 @@ def _show(checked: CheckedHistory, next_step: str, as_json: bool, explain: bool)
 
 
 def _show_circumstances(checked: CheckedHistory) -> None:
-    """Who judged a run, and what else is to be known about the verdict."""
+    """Print the judges of a run, and the notes about its verdict."""
     if checked.checks:
         judges = ", ".join(dict.fromkeys(check.checker for check in checked.checks))
-        whose = f"the checkers of its workload {checked.workload}" if checked.workload else "what is known of it"
+        whose = f"the checkers of its workload {checked.workload}" if checked.workload else "its stored verdict"
         say(f"  Judged by {whose}: {judges}.")
     for note in checked.notes:
         say(f"  {note}")
 
 
 def _itself_failed(error: Exception) -> HarnessError:
-    """What no other file of the same command should have to suffer from."""
+    """Return the result for a check that failed itself, so that the other files are still checked."""
     said = f"{type(error).__name__}: {error}".splitlines()[0][:300]
     return HarnessError(
         f"The check itself failed: {said}.", "Report this to the authors of the checker, with the file."

@@ -1,4 +1,4 @@
-"""The command line of `faultline check` once more, with what has to change to decide what was not."""
+"""The command line of `faultline check` again, with the change that may decide an undecided history."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Asked", "next_step_for"]
 
 
 class Asked(NamedTuple):
-    """What the user asked of the check: `options` as they were given, `NAME=VALUE`."""
+    """The user's request for the check: `options` as they were given, `NAME=VALUE`."""
 
     format_name: str
     model: str | None
@@ -21,7 +21,7 @@ class Asked(NamedTuple):
 
 
 def next_step_for(path: Path, result: CheckResult, asked: Asked) -> str:
-    """What to do about `result` of the history at `path`; empty unless it is *unknown*."""
+    """Return the next step for `result` of the history at `path`; empty unless it is *unknown*."""
     if result.verdict is not Verdict.UNKNOWN:
         return ""
     from faultline.harness.next_step import Again, next_step
@@ -33,7 +33,7 @@ def next_step_for(path: Path, result: CheckResult, asked: Asked) -> str:
 
 
 def _kept(reason: Reason | None, asked: Asked) -> list[str]:
-    """What was asked for, without the limit that ended the check."""
+    """Return the options that were given, without the limit that ended the check."""
     words = [] if asked.format_name == "auto" else ["--format", asked.format_name]
     words += [] if asked.model is None else ["--model", asked.model]
     ended_by = reason.option if reason else ""

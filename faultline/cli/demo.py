@@ -34,7 +34,7 @@ def command(master: str, output: Path, as_json: bool) -> Sealed:
     say(f"{plan.summary} Seeds {plan.seeds}, {len(plan.cells())} cells.", err=True)
     name = next(folder.name for folder in numbered_folders(output, "demo") if not folder.exists())
     if name != "demo":
-        say(f"{output / 'campaigns' / 'demo'} is an earlier demo's; this one is kept in {name} beside it.", err=True)
+        say(f"{output / 'campaigns' / 'demo'} holds an earlier demo; this one is kept in {name} beside it.", err=True)
     with campaign_progress() as progress:
         result = run_campaign(plan, store=output, master=master, name=name, progress=progress, begun=tell_supervisor)
     return finish(result, as_json, interrupted=result.interrupted)

@@ -1,4 +1,4 @@
-"""`faultline doctor`: what this machine can do, what is missing, and what to do about it."""
+"""`faultline doctor`: the abilities of this machine, the parts that are missing, and how to get them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["Examination", "command"]
 
 
 class Examination(msgspec.Struct, frozen=True):
-    """One thing that was looked at: `healthy` or not, what was seen, and the next step when it is not."""
+    """One examined part: `healthy` or not, the observation, and the next step when it is not."""
 
     name: str
     healthy: bool
@@ -35,14 +35,18 @@ class Examination(msgspec.Struct, frozen=True):
 @click.command("doctor")
 @output_option
 @click.option("--hosts", metavar="HOSTS", callback=on_hosts, help="Examine hosts instead: namespaces:N or ssh:FILE.")
-@click.option("--clean", is_flag=True, help="Remove what aborted runs left, here or on --hosts; only what is ours.")
+@click.option(
+    "--clean",
+    is_flag=True,
+    help="Remove the leftovers of aborted runs, here or on --hosts; only Faultline's own are touched.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array of examinations.")
 def command(output: Path, hosts: str | None, clean: bool, as_json: bool) -> int:
-    """Say what this machine can do, and what is missing.
+    """Tell what this machine can do, and what is missing.
 
-    Ends with 0 when every world and the campaign engine can work here, else with 4. With --hosts, it says what each
-    of them can do, and ends with 4 when one lacks something. With --clean, it removes what runs left that were killed
-    together with the supervisor of their hosts, and ends with 4 when something could not be removed.
+    Ends with 0 when every world and the campaign engine can work here, else with 4. With --hosts, it tells what each
+    host can do, and ends with 4 when one lacks something. With --clean, it removes the leftovers of runs that were
+    killed together with the supervisor of their hosts, and ends with 4 when something could not be removed.
     """
     if clean:
         examinations = _cleaned(hosts)
@@ -131,7 +135,7 @@ def _hosts(text: str) -> list[Examination]:
     if specification.kind == "ssh":
         findings = examine(specification.hosts)
         found = [Examination(f"{f.host}: {f.name}", f.healthy, f.seen, f.next_step) for f in findings]
-        # Healthy: nobody can mend it, and most tests do without.
+        # Healthy: the user cannot change it, and most tests do not need it.
         return [*found, Examination("disks", True, "power-off and disk faults are refused: only namespaces:N has them")]
     try:
         with contextlib.closing(open_hosts(specification)) as host_set:
@@ -144,7 +148,7 @@ def _hosts(text: str) -> list[Examination]:
 
 
 def _disks(refusal: str) -> Examination:
-    seen = refusal or "a disk of ours lost power, and what was not synced"
+    seen = refusal or "a test disk lost power, and with it the data that was not synced"
     next_step = "Leave power, blackout and disk out. They need root, loop devices and ext4: apt-get install e2fsprogs"
     return Examination("disks: power-off, disk faults", not refusal, seen, next_step)
 
@@ -153,13 +157,13 @@ def _left(_output: Path) -> Examination:
     from faultline.harness.world.hosts.machines.leftovers import leftovers_here
 
     found = [leftover.what for leftover in leftovers_here()]
-    # Healthy all the same: what an aborted run left stops no other, so nothing is missing on this machine.
-    seen = f"{', '.join(found)}; `faultline doctor --clean` removes what aborted runs left" if found else "none"
+    # Healthy all the same: leftovers of an aborted run do not stop other runs, so nothing is missing on this machine.
+    seen = f"{', '.join(found)}; `faultline doctor --clean` removes the leftovers of aborted runs" if found else "none"
     return Examination("Leftovers", True, seen)
 
 
 def _cleaned(hosts: str | None) -> list[Examination]:
-    """Remove what was left, here or on the hosts over SSH, and say what became of each thing."""
+    """Remove leftovers, here or on the hosts over SSH, and yield the result for each."""
     from faultline.harness.world.hosts.machines.leftovers import leftovers_here
 
     left = leftovers_here() if hosts is None else _left_on(hosts)

@@ -1,4 +1,4 @@
-"""`faultline evidence`: what real stores are known to do, reproduced."""
+"""`faultline evidence`: the known behaviour of real stores, reproduced."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ __all__ = ["command"]
 
 @click.command("evidence")
 @click.argument("name", required=False)
-@click.option("--hosts", metavar="HOSTS", default="", help="Other hosts than namespaces of this machine: ssh:FILE.")
+@click.option("--hosts", metavar="HOSTS", default="", help="Hosts in place of namespaces of this machine: ssh:FILE.")
 @click.option("--every-seed", is_flag=True, help="Do not stop at the first seed that shows an expected violation.")
 @output_option
-@click.option("--json", "as_json", is_flag=True, help="Print what came out as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def command(name: str | None, hosts: str, every_seed: bool, output: Path, as_json: bool) -> Sealed | int:
     """Reproduce the claim NAME about a real store, such as that it loses a write on a disk that lies.
 
-    Without NAME, it lists them. Each is a few runs on hosts; ends with 0 when they bear the claim out, with 1 when
-    they violate what the claim says holds, with 3 when they do not show the violation that it names, and with 4 when
+    Without NAME, it lists the claims. Each takes a few runs on hosts. Ends with 0 when the runs confirm the claim, with
+    1 when they violate what it says holds, with 3 when they do not show the violation that it names, and with 4 when
     one of them could not be judged.
     """
     if name is None:

@@ -1,4 +1,5 @@
-"""What is behind a violation, in words, for `faultline check`: its operations, numbered, and the argument over them."""
+"""The explanation of a violation, in words, for `faultline check`: its operations, numbered, and the argument over
+them."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from faultline.harness.history import OPEN, History
 from faultline.harness.verdict import Finding
 from faultline.reports.cycle import cycle_lines, transaction_names
-from faultline.reports.descriptions import deed
+from faultline.reports.descriptions import predicate
 from faultline.reports.text import count, value_text, visible
 
 if TYPE_CHECKING:
@@ -22,7 +23,8 @@ _VALUE_LENGTH = 120
 
 
 def explanation(checked: CheckedHistory) -> Iterator[str]:
-    """The first findings, each with its operations and its argument, as indented lines; else what was not decided."""
+    """Yield the first findings, each with its operations and its argument, as indented lines; else the undecided
+    keys."""
     findings = checked.result.findings
     if not findings:
         yield from _undecided(checked)
@@ -40,7 +42,7 @@ def explanation(checked: CheckedHistory) -> Iterator[str]:
 
 
 def _undecided(checked: CheckedHistory) -> Iterator[str]:
-    """Of keys that were not decided: how far the search came, what it could not place, and what it ruled out."""
+    """Yield, for undecided keys, the longest order, the operations that it could not place, and those it ruled out."""
     keys = checked.result.detail.get("undecided", ())
     for number, known in enumerate(keys[:_FINDINGS_MAX]):
         if number:
@@ -56,7 +58,7 @@ def _undecided(checked: CheckedHistory) -> Iterator[str]:
 
 
 def _rows(checked: CheckedHistory, finding: Finding) -> list[int]:
-    """The rows of a finding in the history at hand; none when it is of a part that is not."""
+    """Return the rows of a finding in this history; none when the finding is of another part."""
     named = list(dict.fromkeys(finding.operations))
     if checked.numbers is None:
         return [row for row in named if row < len(checked.imported.history)]
@@ -65,7 +67,7 @@ def _rows(checked: CheckedHistory, finding: Finding) -> list[int]:
 
 
 def _names(checked: CheckedHistory, finding: Finding, rows: list[int]) -> dict[int, str]:
-    """What each row is called: T1, T2 … as the argument over transactions has it, else a number."""
+    """Return the name of each row: T1, T2 … as in the argument over transactions, else a number."""
     given = {} if checked.numbers is not None else transaction_names(finding)
     if rows and all(row in given for row in rows):
         return {row: given[row] for row in rows}
@@ -90,7 +92,7 @@ def _moment(history: History, row: int, clock: str) -> str:
 
 
 def _operation(history: History, row: int) -> str:
-    did = f"client {history.process[row]} {deed(history.row(row))}"
+    did = f"client {history.process[row]} {predicate(history.row(row))}"
     return did if history.outcome[row] == "ok" else f"{did}: {_ending(history, row)}"
 
 
@@ -99,12 +101,8 @@ def _ending(history: History, row: int) -> str:
         return "never answered"
     error = history.error[row]
     reason = f" ({visible(error)})" if error else ""
-    return (
-        f"{'it certainly did not happen' if history.outcome[row] == 'fail' else 'nobody knows whether it did'}{reason}"
-    )
-
-
-# -- the argument ---------------------------------------------------------------------------------------------------
+    known = "it certainly did not happen" if history.outcome[row] == "fail" else "it may or may not have happened"
+    return f"{known}{reason}"
 
 
 def _argument(finding: Finding, checked: CheckedHistory, names: Mapping[int, str]) -> list[str]:
@@ -117,11 +115,15 @@ def _argument(finding: Finding, checked: CheckedHistory, names: Mapping[int, str
 
 
 def _dead_end(detail: Mapping[str, Any], names: Mapping[int, str]) -> list[str]:
-    """How far an order of the operations comes, and what cannot be next."""
+    """Return the longest order of the operations, and those that cannot be next."""
     placed = [names[row] for row in detail["order"] if row in names]
     refused = [names[row] for row in detail["refused"] if row in names]
     if not refused:
         return []
     state = value_text(detail.get("state"), _VALUE_LENGTH)
-    begin = f"After {', '.join(placed)}, in this order, there is {state}" if placed else f"At first there is {state}"
+    begin = (
+        f"After {', '.join(placed)}, in this order, the state is {state}"
+        if placed
+        else f"At first the state is {state}"
+    )
     return [f"{begin}, and {' or '.join(refused)} cannot be next. No order of these operations fits."]

@@ -1,4 +1,4 @@
-"""`faultline init`: skeletons of packages that plug stores in, with tests that say what is missing."""
+"""`faultline init`: skeletons of packages that plug stores in, with tests that report the missing parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`faultline list`: what there is to choose from, made from the registries."""
+"""`faultline list`: the systems, workloads, faults and other choices, taken from the registries."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _systems() -> list[Entry]:
 
 
 def _loaded(load: Callable[[str], Loaded], names: Iterable[str]) -> Iterator[tuple[str, Loaded]]:
-    """Everything that can be loaded; a broken plug-in is told of on standard error, and does not cost the rest."""
+    """Return all entries that can be loaded; a broken plug-in is reported on standard error and left out."""
     for name in sorted(names):
         try:
             yield name, load(name)
@@ -70,7 +70,7 @@ def _feature(feature: Any) -> Entry:
 
 
 def _functions_by_option(system: Any) -> list[str]:
-    """The functions that are served only under certain options, `services=on: acquire, ...`."""
+    """Return the functions that are served only under certain options, `services=on: acquire, ...`."""
     from faultline.harness.system import ServesByOption
 
     found: dict[str, list[str]] = {}
@@ -187,7 +187,7 @@ LISTINGS: dict[str, Callable[[], list[Entry]]] = {
     "patterns": _patterns,
     "plans": _plans,
 }
-"""What can be listed, by name: each gives plain dictionaries with at least `name` and `summary`."""
+"""The listings by name: each gives plain dictionaries with at least `name` and `summary`."""
 
 _FORMER_NAMES = {"mutants": "planted-bugs"}  # a former name, still taken
 
@@ -203,7 +203,7 @@ class _Listed(click.Choice[str]):
 @click.argument("what", type=_Listed(list(LISTINGS)))
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array of objects.")
 def command(what: str, as_json: bool) -> int:
-    """List what there is to choose from."""
+    """List systems, workloads, faults and other choices."""
     entries = LISTINGS[what]()
     if as_json:
         import msgspec
@@ -224,14 +224,14 @@ def command(what: str, as_json: bool) -> int:
 
 
 def _below(what: str, entry: Entry) -> list[str]:
-    """What stands below an entry: where a workload can run, or what a system can serve."""
+    """Return the lines below an entry: the systems of a workload, or the workloads of a system."""
     if what == "workloads":
         return serving_lines("on", entry["systems"])
     return serving_lines("serves", entry["workloads"]) if what == "systems" else []
 
 
 def _note(entry: Entry) -> str:
-    """Where a system runs when that is not everywhere, and the package that plugs something in."""
+    """Return the worlds of a system when those are not all, and the package of a plug-in."""
     provider = entry.get("provider", "faultline.")
     where = f" [{_ON_HOSTS}]" if entry.get("runs") == _ON_HOSTS else ""
     return where if provider.startswith("faultline.") else f"{where} [{provider}]"

@@ -1,9 +1,9 @@
-"""The `faultline` command: a thin door to the rooms. Each verb is a module of its own, imported only when it is used.
+"""The `faultline` command: a thin entry to the packages. Each verb is a module of its own, imported only when it is
+used.
 
-Results go to standard output, progress and errors to standard error. A verb returns the outcome that its exit code is
-made of (`sealed_outcome`): 0 as expected, 1 violation, 2 usage, 3 inconclusive or vacuous, 4 harness error; 129, 130
-and 143 interrupted.
-"""
+Results go to standard output, progress and errors to standard error. A verb returns the outcome that determines its
+exit code (`sealed_outcome`): 0 as expected, 1 violation, 2 usage, 3 inconclusive or vacuous, 4 harness error; 129, 130
+and 143 interrupted."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ __all__ = ["carry_out", "cli", "main", "perform"]
 
 _PLUG_IN = "This is an error of Faultline or of a plug-in, and says nothing about the system under test."
 _VERBS = {
-    "run": "One run: drive a system with a workload and faults, and judge it.",
-    "campaign": "Many runs on Spark: a matrix of systems, workloads, fault sets and seeds.",
+    "run": "Run once: drive a system with a workload and faults, and judge the answers.",
+    "campaign": "Run many times on Spark: a matrix of systems, workloads, fault sets and seeds.",
     "check": "Check recorded histories.",
-    "replay": "Do a stored run again and compare.",
-    "shrink": "The fewest operations and faults that still show a stored violation.",
+    "replay": "Repeat a stored run and compare.",
+    "shrink": "Find the fewest operations and faults that still show a stored violation.",
     "list": "List systems, workloads, faults, checkers, anomalies, planted bugs, patterns or plans.",
-    "show": "One pattern: its promise, a diagram of it at work, a planted bug's counterexample.",
-    "init": "Write the skeleton of a store that plugs in, with tests that say what is missing.",
-    "doctor": "Say what this machine can do, and what is missing.",
-    "evidence": "What real stores are known to do under faults, reproduced.",
+    "show": "Show a pattern: its promise, a diagram of it at work, a planted bug's counterexample.",
+    "init": "Write the skeleton of a store that plugs in, with tests that report what is missing.",
+    "doctor": "Tell what this machine can do, and what is missing.",
+    "evidence": "Reproduce the known behaviour of real stores under faults.",
     "demo": "Find planted bugs, and show the correct system clean, in one command.",
 }
 
@@ -74,10 +74,10 @@ def cli() -> None:
 
 
 def carry_out(arguments: Sequence[str] | None = None) -> int:
-    """Carry out a command, say what is wrong in one sentence and a next step, and return its exit code.
+    """Carry out a command, report errors in one sentence with a next step, and return its exit code.
 
-    Nothing that a command, or a plug-in in it, can raise passes this place. The ending is announced to the supervisor
-    (`sealed_outcome`), which comes to the same exit code.
+    No exception of a command, or of a plug-in in it, passes this function. The ending is announced to the supervisor
+    (`sealed_outcome`), which derives the same exit code.
     """
     sealed_outcome.begin()
     try:
@@ -91,7 +91,7 @@ def carry_out(arguments: Sequence[str] | None = None) -> int:
     except FaultlineError as error:
         ending = _failed(error.exit_code, error.message, error.next_step)
     except (KeyboardInterrupt, click.exceptions.Abort):
-        ending = _failed(130, "Interrupted; what was recorded so far is kept.")
+        ending = _failed(130, "Interrupted; everything recorded so far is kept.")
     except SystemExit as error:
         ending = _failed(4, f"A plug-in called sys.exit({error.code!r}) in the midst of the work.", _PLUG_IN)
     except BaseException as error:
@@ -101,12 +101,12 @@ def carry_out(arguments: Sequence[str] | None = None) -> int:
 
 
 def perform(arguments: Sequence[str] | None = None) -> int:
-    """Carry out a command and return its exit code. Raises FaultlineError or click's ClickException."""
+    """Carry out a command and return its exit code. Raise FaultlineError or click's ClickException."""
     sealed_outcome.begin()
     try:
         sealed_outcome.announce(_ending(_performed(arguments)))
     except click.exceptions.Abort as error:
-        raise Interrupted("Interrupted; what was recorded so far is kept.") from error
+        raise Interrupted("Interrupted; everything recorded so far is kept.") from error
     return sealed_outcome.exit_code_of(sealed_outcome.announced())
 
 
@@ -116,7 +116,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _performed(arguments: Sequence[str] | None) -> Any:
-    """What the verb returned. Click's own `main` is not used: it answers a closed pipe with the code of a violation."""
+    """Return the result of the verb. Click's own `main` is not used: it ends a closed pipe with the code of a
+    violation."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
         with cli.make_context("faultline", words) as context:
@@ -130,17 +131,18 @@ def _performed(arguments: Sequence[str] | None) -> Any:
 
 
 def _ending(returned: Any) -> Sealed:
-    """The ending that a verb returned: a sealed outcome, or the exit code of a verb that judges nothing."""
+    """Return the ending that a verb returned: a sealed outcome, or the exit code of a verb that judges nothing."""
     if isinstance(returned, Sealed):
         return returned.replaced(ended=True)
     return Sealed(ended=True, code=returned if isinstance(returned, int) else 0)
 
 
 def _without_output(error: OutputLost) -> Sealed:
-    """The ending of a command whose standard output took no more: its verdict, unless someone still waits for more."""
+    """Return the ending of a command whose standard output failed: its verdict, unless a reader still waits for
+    more."""
     if error.wanted:
         return _failed(
-            4, f"Standard output cannot be written: {error}.", "Make room where it goes, or send it elsewhere."
+            4, f"Standard output cannot be written: {error}.", "Make room on its disk, or redirect it elsewhere."
         )
     told = sealed_outcome.announced()
     return told[-1].replaced(ended=True) if told else Sealed(ended=True)
@@ -154,7 +156,7 @@ def _failed(code: int, message: str, next_step: str = "") -> Sealed:
 
 
 def _crash(error: BaseException) -> str:
-    """One sentence about an exception that was not expected; its traceback goes to a file."""
+    """Return one sentence about an unexpected exception; write its traceback to a file."""
     import tempfile
     import traceback
 

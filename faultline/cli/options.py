@@ -18,7 +18,7 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 class _ResultsFolder(click.Path):
-    """A folder of this machine; an address that looks like one is refused rather than made into one."""
+    """A folder of this machine; an address such as `s3a://bucket` is refused instead of becoming a folder."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if isinstance(value, str):
@@ -32,14 +32,14 @@ _FORMER_NAME = "faultline.cli.options.store"
 
 
 def _former_name(context: click.Context, _parameter: click.Parameter, value: Path | None) -> None:
-    """Keep the folder that `--store` names, and say what the option is called now."""
+    """Keep the folder that `--store` names, and tell the new name of the option."""
     if value is not None:
         click.echo("--store is now called --output; the former name still works.", err=True)
         context.meta[_FORMER_NAME] = value
 
 
 def _output_folder(context: click.Context, parameter: click.Parameter, value: Path) -> Path:
-    """Return the folder of `--output`, or that of its former name. Options that are given come before defaults."""
+    """Return the folder of `--output`, or that of its former name. Given options come before defaults."""
     former: Path | None = context.meta.get(_FORMER_NAME)
     if former is None:
         return value
@@ -65,7 +65,7 @@ def output_option(command: _Command) -> _Command:
 
 
 def on_hosts(_context: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
-    """The value of `--hosts`. Before anything else is done, a user who is not root goes on in a user namespace."""
+    """Return the value of `--hosts`. A user who is not root first enters a user namespace."""
     if value and value.startswith("namespaces:"):
         from faultline.harness.world.hosts.namespaces.rootless import enter_user_namespace
 
@@ -74,14 +74,14 @@ def on_hosts(_context: click.Context, _parameter: click.Parameter, value: str | 
 
 
 def comma_separated(_context: click.Context, _parameter: click.Parameter, value: str | None) -> tuple[str, ...]:
-    """`a,b` as a tuple; `none` and the empty text are the empty tuple."""
+    """Return `a,b` as a tuple; `none` and the empty text are the empty tuple."""
     if not value or value == "none":
         return ()
     return tuple(part.strip() for part in value.split(",") if part.strip())
 
 
 def as_options(pairs: tuple[str, ...], flag: str = "--option") -> dict[str, str]:
-    """`("name=value", …)` as a dictionary. Raises UsageError for a text without `=`."""
+    """Return `("name=value", …)` as a dictionary. Raise UsageError for a text without `=`."""
     options = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
@@ -96,12 +96,12 @@ floor_option = click.option(
     "floor_pairs",
     multiple=True,
     metavar="NAME=SHARE",
-    help="What a run must do at least to pass, such as faults-applied=0.5; 0 is nothing [default: each floor's own].",
+    help="Least share that a run needs to pass, such as faults-applied=0.5; 0 is no floor [default: each floor's own].",
 )
 
 
 def as_floors(pairs: tuple[str, ...]) -> dict[str, float]:
-    """`("name=share", …)` as shares by name. Raises UsageError for what is no floor or no share."""
+    """Return `("name=share", …)` as shares by name. Raise UsageError for an unknown floor or a bad share."""
     from faultline.harness.floors import checked_floors
 
     floors = {}
@@ -114,7 +114,7 @@ def as_floors(pairs: tuple[str, ...]) -> dict[str, float]:
 
 
 def request_options(command: _Command) -> _Command:
-    """The options that say what a run is made of, for `run` and `campaign`."""
+    """Return a decorator that adds the options of a run, for `run` and `campaign`."""
     for option in reversed(_REQUEST_OPTIONS):
         command = option(command)
     return command

@@ -1,9 +1,8 @@
-"""What the command prints. Every verb prints through `say`, so that output that cannot be written has one meaning.
+"""The output of the command. Every verb prints through `say`, so that failing output is handled in one way.
 
-A terminal may know fewer characters than a name in a history has, and a history may hold half characters: both are
-printed escaped. A reader that closes the pipe (`faultline list systems | head -1`) wants no more; a full disk behind
-standard output is a failure, and neither changes a verdict.
-"""
+A terminal may lack characters of a name in a history, and a history may hold lone surrogates: both are printed escaped.
+A reader that closes the pipe (`faultline list systems | head -1`) wants no more; a full disk behind standard output is
+a failure. Neither changes a verdict."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ __all__ = ["OutputLost", "complain", "json_line", "say"]
 
 
 class OutputLost(Exception):
-    """Standard output took no more; `wanted` says whether its reader is still there."""
+    """Standard output failed; `wanted` says whether its reader is still there."""
 
     def __init__(self, error: OSError) -> None:
         super().__init__(error.strerror or str(error))
@@ -25,9 +24,9 @@ class OutputLost(Exception):
 
 
 def say(text: str | bytes = "", *, err: bool = False) -> None:
-    """Print `text` and a newline: a result on standard output, or with `err` what accompanies it on standard error.
+    """Print `text` and a newline: a result on standard output, or with `err` a remark on standard error.
 
-    Raises OutputLost when standard output cannot be written; what standard error does not take is dropped.
+    Raise OutputLost when standard output cannot be written; text that standard error does not take is dropped.
     """
     if err:
         complain(_decoded(text))
@@ -44,7 +43,7 @@ def say(text: str | bytes = "", *, err: bool = False) -> None:
 
 
 def json_line(record: Any) -> str:
-    """`record` as one line of JSON; half characters, which JSON in UTF-8 cannot hold, as escapes."""
+    """Return `record` as one line of JSON; lone surrogates, which UTF-8 cannot hold, are escaped."""
     import msgspec
 
     try:
@@ -56,7 +55,7 @@ def json_line(record: Any) -> str:
 
 
 def complain(text: str) -> None:
-    """Print `text` on standard error, as far as that can be written."""
+    """Print `text` on standard error, as far as it can be written."""
     stream = sys.stderr
     if stream is None:
         return
@@ -72,13 +71,13 @@ def _decoded(text: str | bytes) -> str:
 
 
 def _printable(text: str, stream: TextIO) -> str:
-    """`text` with what the encoding of `stream` does not have as escapes."""
+    """Return `text`, with characters that the encoding of `stream` lacks as escapes."""
     encoding = getattr(stream, "encoding", None) or "utf-8"
     return text.encode(encoding, "backslashreplace").decode(encoding)
 
 
 def _discard(stream: TextIO) -> None:
-    """Let what `stream` still holds, which the interpreter writes when it ends, go nowhere."""
+    """Discard the buffer of `stream`, which the interpreter would write when it ends."""
     with contextlib.suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())

@@ -1,9 +1,9 @@
-"""The runs of a campaign, judged again for `faultline check`, and how many of those that were planned are there.
+"""The runs of a campaign, judged again for `faultline check`, and the number of planned runs that are present.
 
 A campaign keeps the operations of all runs (`histories/part-*.parquet`), a verdict of each (`runs/RUN/verdict.json`),
 and the whole folder of some. Planning is deterministic, so the plan of each run follows from `plan.json`, and with it
-its checkers. What the Parquet files do not hold (faults, breaches of invariants) is taken from the verdict, and so is
-all of a run whose unit of work did not come to its end. A planned run that left nothing is *unknown*.
+its checkers. Faults and breaches of invariants, which the Parquet files do not hold, are taken from the verdict. So is
+all of a run whose unit of work did not end. A planned run that left no file is *unknown*.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _SEED = re.compile(r"0|[1-9]\d{0,14}", re.ASCII)
 
 
 def campaign_of(path: Path) -> Path | None:
-    """The folder of the campaign that `path` is, or whose histories it holds or is; None for anything else."""
+    """Return the folder of the campaign that `path` names, as a whole or by its histories; None for any other path."""
     if isdir(path):
         root = path.absolute().parent if path.name == "histories" else path
     else:
@@ -56,9 +56,8 @@ def campaign_of(path: Path) -> Path | None:
 def check_own_campaign(path: Path, root: Path, settings: Settings) -> Iterator[CheckedHistory]:
     """Judge the runs of the campaign in `root`, of which the user named the part `path`, one after another.
 
-    Of a whole campaign the last result says how many of its runs are there. Raises UsageError, when all else is told,
-    for a file of histories that cannot be read; at once for a workload that is not installed, and for options that do
-    not apply.
+    For a whole campaign the last result has the number of its runs that are present. Raise UsageError at once for a
+    workload that is not installed and for options that do not apply, and at the end for an unreadable file.
     """
     campaign = _Campaign(root, str(path), settings)
     parts = [path] if isfile(path) else sorted(campaign.folder.histories.glob("part-*.parquet"))
@@ -81,21 +80,21 @@ def check_own_campaign(path: Path, root: Path, settings: Settings) -> Iterator[C
 
 
 def _histories(parts: Sequence[Path], unreadable: list[UsageError]) -> Iterator[tuple[str, History]]:
-    """The histories in the files `parts`, with the ids of their runs; files that cannot be read are noted."""
+    """Yield the histories in the files `parts`, with the ids of their runs; files that cannot be read are noted."""
     for part in parts:
         try:
             for imported in read_parquet(part):
                 if not _NAME.fullmatch(str(imported.part)):
-                    raise DamagedInput(part, f"{imported.part!r:.60} is no name of a run")
+                    raise DamagedInput(part, f"{imported.part!r:.60} is not the name of a run")
                 yield str(imported.part), imported.history
         except UsageError as error:
             unreadable.append(error)
 
 
 class _Campaign:
-    """A stored campaign: its folder, what the user called it, and its cells by how the names of their runs begin.
+    """A stored campaign: its folder, the user's name for it, and its cells by the prefix of their runs' names.
 
-    A name goes on with the seed, and then with a digest, which another version of Faultline makes differently.
+    A name goes on with the seed, and then with a digest, which differs in other versions of Faultline.
     """
 
     def __init__(self, root: Path, label: str, settings: Settings) -> None:
@@ -121,7 +120,7 @@ class _Campaign:
         return self._with_what_is_allowed(checked, run_id)
 
     def completeness(self, present: set[str]) -> CheckedHistory:
-        """How many of the planned runs are `present`; what the others would have shown is unknown."""
+        """Return the result for the number of planned runs that are `present`; the missing ones are unknown."""
         if self._plan is None:
             return shown(self._label, History(), "", [left_out("plan", self._why_no_plan)])
         planned, there = (
@@ -129,20 +128,20 @@ class _Campaign:
             len({self._beginning(run_id) for run_id in present} - {""}),
         )
         if there < planned:
-            why = f"{planned - there} of the {planned} runs of the plan are not there"
+            why = f"{planned - there} of the {planned} runs of the plan are missing"
             return shown(self._label, History(), "", [left_out("plan", why)])
-        all_there = f"The plan has {planned} run{'' if planned == 1 else 's'}, and all are there."
+        all_there = f"The plan has {planned} run{'' if planned == 1 else 's'}, and all are present."
         result = CheckResult(checker="plan", verdict=Verdict.PASS, sentence=all_there)
         return shown(self._label, History(), "", (), (), result)
 
     def _beginning(self, run_id: str) -> str:
-        """How the name of the run begins in the plan; '' for a run that the plan does not have."""
+        """Return the prefix of the run's name in the plan; '' for a run that the plan does not have."""
         words = run_id.split(".")
         beginnings = (".".join(words[:end]) for end in range(len(words), 0, -1))
         return next((beginning for beginning in beginnings if self._planned(beginning)), "")
 
     def _planned(self, beginning: str) -> RunRequest | None:
-        """The request of the run whose name begins so, None for one that the plan does not have."""
+        """Return the request of the run whose name has this prefix, None when the plan has no such run."""
         name, _, seed = beginning.rpartition(".")
         if self._plan is None or name not in self._cells or not _SEED.fullmatch(seed) or int(seed) not in self._seeds:
             return None
@@ -151,7 +150,7 @@ class _Campaign:
     def _by_operations(self, label: str, folder: Path, history: History) -> CheckedHistory:
         """Judge a run of which only the operations are kept: by the promise of its workload.
 
-        The checkers that judge the test rather than the promise need faults too: what they said then counts.
+        The checkers that judge the test rather than the promise need faults too: their stored results count.
         """
         request = self._planned(self._beginning(folder.name))
         if request is None:
@@ -165,7 +164,7 @@ class _Campaign:
             return not_judged(label, history, folder, promised, f"it cannot be planned again: {error.message}")
         stored, why_not = judgement_in(folder, plan)
         if why_not == OTHER_PLAN:
-            why = "this version of Faultline plans the run differently than the one that ran it"
+            why = "this version of Faultline plans the run differently from the one that ran it"
             return not_judged(label, history, folder, promised, why)
         record = RunRecord(plan=plan, world=request.world, history=history)
         if stored is not None and _is_of(stored, history):
@@ -176,13 +175,13 @@ class _Campaign:
         return judged_again(label, record, checkers, self._settings, None, missing)
 
     def _checkers_of(self, request: RunRequest) -> Sequence[Checker]:
-        """The checkers of the run's workload, made once."""
+        """Return the checkers of the run's workload, made once."""
         if request.workload not in self._checkers:
             self._checkers[request.workload] = checkers_for(self._label, request.workload, self._settings)
         return self._checkers[request.workload]
 
     def _parts_of(self, request: RunRequest) -> Parts:
-        """The parts of the run's cell, found once."""
+        """Return the parts of the run's cell, found once."""
         if request.cell not in self._parts:
             self._parts[request.cell] = resolve(request)
         return self._parts[request.cell]
@@ -197,14 +196,14 @@ class _Campaign:
 
 
 def _is_of(stored: Judgement, history: History) -> bool:
-    """Whether the verdict counted these operations; its digest covers the faults too, which are not kept."""
+    """Return whether the verdict counted these operations; its digest covers the faults too, which are not kept."""
     told = {kind: stored.counts.get(kind, 0) for kind in ("invoked", "ok", "fail")}
     counted = {"invoked": len(history), "ok": history.outcome.count("ok"), "fail": history.outcome.count("fail")}
     return told == counted
 
 
 def _plan_in(folder: CampaignFolder) -> tuple[CampaignPlan | None, str]:
-    """The campaign's plan, else why there is none; what it expects counts only where it can be understood."""
+    """Return the campaign's plan, else the reason why it cannot be used; its expectations count only if it can be."""
     try:
         plan = read_json(folder.plan, CampaignPlan)
     except DamagedInput as error:
@@ -216,5 +215,5 @@ def _plan_in(folder: CampaignFolder) -> tuple[CampaignPlan | None, str]:
     try:
         refuse_absurd_counts(plan, str(folder.plan))
     except UsageError as error:
-        return None, f"{folder.plan} is no plan that can be used: {error.message.removesuffix('.')}"
+        return None, f"{folder.plan} cannot be used as a plan: {error.message.removesuffix('.')}"
     return plan, ""

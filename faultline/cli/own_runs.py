@@ -1,8 +1,8 @@
-"""Runs of Faultline's own, judged again for `faultline check`: by the checkers of their workload, as they were then.
+"""Runs of Faultline's own, judged again for `faultline check` by the checkers of their workload, as they were then.
 
-The plan beside the history says which checkers these are. What they cost may be more than in a run, as a person waits
-for one history; apart from that, nothing about them can be chosen. What the run's `verdict.json` says counts beside
-them (`stored_verdicts`), and a check that cannot be done, or done again, is *unknown* by its name.
+The plan beside the history names these checkers. Their budgets may be larger than in a run, as a person waits for one
+history; the user can choose nothing else about them. The run's `verdict.json` counts beside them (`stored_verdicts`),
+and a check that cannot be done, or cannot be repeated, is *unknown* by its name.
 """
 
 from __future__ import annotations
@@ -41,22 +41,22 @@ __all__ = [
 ]
 
 _BUDGETS = ("steps_max", "steps", "transactions_max")
-"""What checkers call the budget of their search."""
+"""The names of the search budget among the checkers' options."""
 
 _NEED_THE_VERDICT = ("availability", "invariants")
-"""Checkers that would blame the system for what only `verdict.json` tells, or miss it: whether the harness failed, who
-is slow by nature, and what was seen inside."""
+"""Checkers that need facts from `verdict.json` alone, and would be wrong without them: whether the harness failed,
+which nodes are slow by nature, and the events inside the system."""
 
 
 class Settings(NamedTuple):
-    """What the user may choose about the checks: options of the searches, and seconds for each history."""
+    """The user's settings for the checks: options of the searches, and seconds for each history."""
 
     options: Mapping[str, Any]
     timeout_s: float | None = None
 
 
 def folder_of_run(path: Path) -> Path | None:
-    """The folder of the run whose folder or history `path` is; None for anything else."""
+    """Return the folder of the run whose folder or history `path` is; None for anything else."""
     folder = path if isdir(path) else path.parent if path.name == "history.jsonl" else None
     if folder is None or not any(isfile(folder / name) for name in ("run.json", "verdict.json")):
         return None
@@ -66,10 +66,9 @@ def folder_of_run(path: Path) -> Path | None:
 def check_own_run(path: Path, folder: Path, settings: Settings) -> CheckedHistory:
     """Judge the run in `folder`, which the user named by `path`, by the checkers of its workload.
 
-    A history whose plan cannot be read, or which is large and can be split by key, is judged like any history, and what
-    else its workload demands is taken from the stored verdict or is *unknown*. Raises UsageError for a workload that is
-    not installed, and for options that do not apply.
-    """
+    A history whose plan cannot be read, or which is large and can be split by key, is judged like any history. The
+    other checks of its workload are taken from the stored verdict or are *unknown*. Raise UsageError for a workload
+    that is not installed, and for options that do not apply."""
     has_history = isfile(folder / "history.jsonl")
     if not isfile(folder / "run.json") and not has_history:
         return check_verdict(str(path), folder)
@@ -90,21 +89,22 @@ def check_own_run(path: Path, folder: Path, settings: Settings) -> CheckedHistor
 
 
 def check_verdict(label: str, folder: Path) -> CheckedHistory:
-    """The verdict of a run of which nothing else is left in `folder`: it counts as it was given."""
+    """Return the stored verdict of a run of which only that is left in `folder`: it counts as it was given."""
     try:
         stored = read_judgement(folder)
     except UsageError as error:
         return shown(label, History(), "", [left_out("verdict.json", error.message.removesuffix("."))])
     if stored is None:
-        return shown(label, History(), "", [left_out("verdict.json", "it is not there")])
+        return shown(label, History(), "", [left_out("verdict.json", "it is missing")])
     result = as_one(beyond([], stored), stored.verdict, stored.sentence)
-    note = "Its history was not kept, so it is not judged again: this is what was said when it was run."
+    note = "Its history was not kept, so it is not judged again: this is the verdict of the run itself."
     alone = shown(label, History(), stored.workload, stored.checks, (note,), result)
     return replace(alone, operations=stored.counts.get("invoked", 0))
 
 
 def not_judged(label: str, history: History, folder: Path, checkers: Sequence[Checker], why: str) -> CheckedHistory:
-    """A run whose checkers cannot be asked, for the reason `why`, half a sentence; what it was given then counts."""
+    """Return a run whose checkers cannot be asked, for the reason `why`, half a sentence; its stored
+    verdict counts."""
     missing = [left_out(name, why) for name in map(name_of, checkers)] or [left_out("workload", why)]
     alone = check_verdict(label, folder)
     names = {check.checker for check in missing}
@@ -114,20 +114,17 @@ def not_judged(label: str, history: History, folder: Path, checkers: Sequence[Ch
     return shown(label, history, alone.workload, checks, (), as_one(checks, grave.verdict, grave.sentence))
 
 
-# -- runs of which something is missing ------------------------------------------------------------------------------
-
-
 def _without_plan(path: Path, folder: Path, settings: Settings, error: UsageError) -> CheckedHistory:
-    """Judged like any history: what else its workload demands is known from the stored verdict, or not at all."""
+    """Return a run judged like any history: its other checks come from the stored verdict or are unknown."""
     checked = next(check_histories(path, "faultline", timeout_s=settings.timeout_s, options=settings.options))
     others = _stored_beyond(checked.result, folder)
     if isfile(folder / "run.json"):
         others += [left_out("workload", error.message.removesuffix("."))]
-    return _with(checked, [checked.result, *others], f"Its plan is not known: {error.message}") if others else checked
+    return _with(checked, [checked.result, *others], f"Its plan is unknown: {error.message}") if others else checked
 
 
 def _stored_beyond(result: CheckResult, folder: Path) -> list[CheckResult]:
-    """What `verdict.json`, if there is one, says beyond `result` of the history that lies beside it."""
+    """Return the checks of `verdict.json`, if there is one, that `result` of the history beside it does not cover."""
     try:
         stored = read_judgement(folder)
     except UsageError as error:
@@ -143,7 +140,7 @@ def _digest(path: Path) -> str:
 
 
 def _in_parts(large: CheckedHistory, folder: Path, file: RunFile, checkers: Sequence[Checker]) -> CheckedHistory:
-    """A large history judged like any, key by key, and what the stored verdict says of the other checks."""
+    """Return a large history judged like any, key by key, with the other checks from the stored verdict."""
     stored, why_not = judgement_in(folder, file.plan, _digest(folder / "history.jsonl"))
     if stored is not None:
         others = beyond([large.result], stored)
@@ -159,20 +156,17 @@ def _with(checked: CheckedHistory, checks: Sequence[CheckResult], why: str) -> C
 
 
 def _without_history(path: Path, file: RunFile, checkers: Sequence[Checker]) -> CheckedHistory:
-    """A run that was ended before anything was recorded: no check can be done."""
+    """Return a run that ended before anything was recorded: no check can be done."""
     checks = [left_out(name_of(checker), "there is no history.jsonl") for checker in checkers]
     return shown(str(path), History(), file.plan.workload, checks)
-
-
-# -- the checkers ----------------------------------------------------------------------------------------------------
 
 
 def checkers_for(
     label: str, name: str, settings: Settings, providers: Mapping[str, str] | None = None
 ) -> Sequence[Checker]:
-    """The checkers of the workload called `name`, set as the user chose.
+    """Return the checkers of the workload called `name`, with the user's settings.
 
-    `label` is the run as the user named it, and `providers` the packages that it came with, if that is known.
+    `label` is the run as the user named it, and `providers` the packages that it came with, if they are known.
     """
     if name in workloads():
         checkers = checkers_of(load_workload(name))
@@ -184,12 +178,12 @@ def checkers_for(
     install = f"pip install {package.split(' ')[0]}" if package else "install the package that brings it"
     raise UsageError(
         f"{label} is a run of the workload {name},{came_with} is not installed.",
-        f"To judge it as it was judged, {install}; or name a model with --model: one of {', '.join(models())}.",
+        f"To judge it as the run was judged, {install}; or name a model with --model: one of {', '.join(models())}.",
     )
 
 
 def _set_budgets(checkers: Sequence[Checker], options: Mapping[str, Any], workload: str) -> None:
-    """Give searches what a person waits for, or what was asked for; nothing else about a workload is an option."""
+    """Set the budgets of searches: as asked for, else as long as a person waits; no other option can be set."""
     for checker in checkers:
         if hasattr(checker, "steps_max"):
             checker.steps_max = max(checker.steps_max, STEPS_MAX)
@@ -197,12 +191,12 @@ def _set_budgets(checkers: Sequence[Checker], options: Mapping[str, Any], worklo
         taking = [checker for checker in checkers if name in _BUDGETS and hasattr(checker, name)]
         if not taking:
             raise UsageError(
-                f"There is no use for --option {name}: the checkers of the workload {workload} have no option `{name}` "
+                f"--option {name} has no effect: the checkers of the workload {workload} have no option `{name}` "
                 "that can be set.",
                 f"Leave it out, {_settable(checkers)}or name a model with --model.",
             )
         if type(value) is not int or value < 1:
-            raise UsageError(f"The option {name} must be a whole number above 0, not {value!r}.", "Give it another.")
+            raise UsageError(f"The option {name} must be a whole number above 0, not {value!r}.", "Give another value.")
         for checker in taking:
             setattr(checker, name, value)
 
@@ -218,9 +212,6 @@ def _set_time_limit(checkers: Sequence[Checker], timeout_s: float | None) -> Non
             checker.timeout_s = timeout_s
 
 
-# -- the verdict -----------------------------------------------------------------------------------------------------
-
-
 def judged_again(
     label: str,
     record: RunRecord,
@@ -229,7 +220,7 @@ def judged_again(
     stored: Judgement | None,
     missing: Mapping[str, str],
 ) -> CheckedHistory:
-    """What `checkers` say of `record` now, and what the `stored` judgement, which is of this run, says beyond them.
+    """Return the results of `checkers` for `record` now, and the further checks of the `stored` judgement of this run.
 
     `missing` names checkers that cannot be asked, each with the reason.
     """
@@ -250,7 +241,7 @@ def shown(
     notes: Sequence[str] = (),
     result: CheckResult | None = None,
 ) -> CheckedHistory:
-    """A run of Faultline's own, to be shown with its `checks`; `result` is what they come to together."""
+    """Return a run of Faultline's own, to be shown with its `checks`; `result` merges them."""
     return CheckedHistory(
         label=label,
         format_name="faultline",
@@ -265,7 +256,7 @@ def shown(
 
 
 def _notes(record: RunRecord, stored: Judgement | None, verdict: Verdict, missing: Mapping[str, str]) -> Iterator[str]:
-    """What was taken from the stored verdict, what could not be judged, and where the two differ."""
+    """Yield notes: the checks from the stored verdict, those that could not be judged, and any disagreement."""
     for why in dict.fromkeys(missing.values()):
         names = ", ".join(name for name, reason in missing.items() if reason == why)
         yield f"Left out: {names}, as {why}."

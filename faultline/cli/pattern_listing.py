@@ -1,4 +1,4 @@
-"""What is told of a pattern: promise, variants, planted bugs, how often they were found; as data and in 100 columns."""
+"""The listing of a pattern: promise, variants, planted bugs and their detection rates; as data and in 100 columns."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Entry = dict[str, Any]
 
 
 def pattern_entry(pattern: Pattern, systems: Mapping[str, Any]) -> Entry:
-    """All about one pattern as plain data; `systems` are the loaded systems by name."""
+    """Return all about one pattern as plain data; `systems` are the loaded systems by name."""
     import msgspec
 
     from faultline.systems_under_test.patterns.lesson import lesson_of
@@ -37,7 +37,7 @@ def pattern_entry(pattern: Pattern, systems: Mapping[str, Any]) -> Entry:
 
 
 def _variants(slug: str, systems: Mapping[str, Any]) -> Entry:
-    """The options that select a variant, as `SYSTEM OPTION`, with their values as the system declares them."""
+    """Return the options that select a variant, as `SYSTEM OPTION`, with their values as the system declares them."""
     from faultline.systems_under_test.patterns.variants import VARIANTS
 
     found: Entry = {}
@@ -50,7 +50,8 @@ def _variants(slug: str, systems: Mapping[str, Any]) -> Entry:
 
 
 def _planted(slug: str, systems: Mapping[str, Any]) -> Entry:
-    """The pattern's planted bugs, as `SYSTEM+BUG`, with what was measured; no runs where nothing was yet."""
+    """Return the pattern's planted bugs, as `SYSTEM+BUG`, with their measured rates; no runs where none were
+    measured."""
     from faultline.systems_under_test.patterns.variants import detections
 
     found: Entry = {}
@@ -70,7 +71,7 @@ def _planted(slug: str, systems: Mapping[str, Any]) -> Entry:
 
 
 def _detection(planted: Mapping[str, Entry]) -> Entry:
-    """The figures of all planted bugs of a pattern together; empty when it has none."""
+    """Return the figures of all planted bugs of a pattern together; empty when it has none."""
     if not planted:
         return {}
     percents = [bug["percent"] for bug in planted.values()]
@@ -83,18 +84,16 @@ def _detection(planted: Mapping[str, Entry]) -> Entry:
     }
 
 
-# -- as text ----------------------------------------------------------------------------------------------------------
-
-
 def pattern_lines(entry: Entry) -> list[str]:
-    """One pattern in the listing: a headline, and below it its promise, variants, bugs and figures."""
+    """Return the lines of one pattern: a headline, and below it its promise, variants, bugs and figures."""
     head = f"{entry['name']}  ({entry['summary'].rstrip('.')})"
     return [
         head,
         *_wrapped("promise", entry["promise"]),
         *_wrapped("variants", _variants_in_short(entry["variants"])),
         *_wrapped(
-            "bugs", ", ".join(entry["planted_bugs"]) or "none in a system; tests/planted_bugs has the module's own"
+            "bugs",
+            ", ".join(entry["planted_bugs"]) or "none in a system; tests/planted_bugs plants bugs in the module itself",
         ),
         *_wrapped("detection", figures_line(entry["detection"])),
         "",
@@ -107,7 +106,7 @@ def _variants_in_short(variants: Mapping[str, Entry]) -> str:
 
 
 def figures_line(detection: Entry) -> str:
-    """How often a run of its campaign finds a bug of the pattern, over all of its bugs."""
+    """Return the share of runs of its campaign that find a bug of the pattern, over all of its bugs."""
     if not detection:
         return "–"
     low, middle, high = (detection[f"{which}_percent"] for which in ("lowest", "median", "highest"))
@@ -116,7 +115,7 @@ def figures_line(detection: Entry) -> str:
 
 
 def variant_lines(entry: Entry) -> list[str]:
-    """The variants one by one, each with the option that selects it and what the option is."""
+    """Return the variants one by one, each with the option that selects it and that option's summary."""
     lines = []
     for name, option in entry["variants"].items():
         system, option_name = name.split(" ")

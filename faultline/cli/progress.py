@@ -24,7 +24,7 @@ Show = Callable[["CampaignProgress"], None]
 
 @contextlib.contextmanager
 def campaign_progress() -> Iterator[Show]:
-    """A function to call with each `Progress` of a campaign."""
+    """Return a function to call with each `Progress` of a campaign."""
     if sys.stderr.isatty():
         with _bar() as show:
             yield show
@@ -41,7 +41,7 @@ def _bar() -> Iterator[Show]:
         def show(progress: CampaignProgress) -> None:
             nonlocal bar
             if bar is None:
-                # Its length is known when the campaign has begun, and not before.
+                # The number of runs is known only once the campaign has begun, so the bar cannot be made before.
                 bar = closing.enter_context(click.progressbar(length=progress.total, show_pos=True, file=sys.stderr))
             bar.label = _phrase(progress)
             bar.update(progress.finished - bar.pos)
@@ -63,7 +63,8 @@ def _plain_lines() -> Show:
 
 
 def line_now_and_then(what: str) -> Callable[[int], None]:
-    """A function to call with each number reached; every few seconds it says `NUMBER what` on standard error."""
+    """Return a function to call with each number reached; every few seconds it prints `NUMBER what` on standard
+    error."""
     last_s = time.monotonic()
 
     def tell(number: int) -> None:

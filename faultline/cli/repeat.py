@@ -1,4 +1,4 @@
-"""Repeats a stored run and says how the repetition compares."""
+"""The repetition of a stored run, and its comparison with the record."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["Repeated", "repeat"]
 
 
 class Repeated(msgspec.Struct, frozen=True, kw_only=True):
-    """How a repetition went. `as_recorded`: equal to the byte (simulated), or comparable at all (real)."""
+    """The result of a repetition. `as_recorded`: equal to the byte (simulated), or comparable at all (real)."""
 
     run_id: str
     world: str
@@ -42,11 +42,11 @@ class Repeated(msgspec.Struct, frozen=True, kw_only=True):
 def repeat(
     stored: StoredRun, times: int, *, as_happened: bool = False, keep: bool = False, hosts: str = ""
 ) -> Repeated:
-    """Do the run again: once in the simulated world, `times` times with real processes.
+    """Repeat the run: once in the simulated world, `times` times with real processes.
 
     With `as_happened`, a real run's decisions are repeated instead of its plan; with `keep`, each repetition stays as a
-    run of its own below the stored one. A run on hosts is done again on `hosts`: those that it names itself are what
-    its sender says, and are not looked at.
+    run of its own below the stored one. A run on hosts is repeated on `hosts`; the hosts that the folder names come
+    from its sender and are ignored.
     """
     parts = resolve(stored.file.plan)
     refuse_unfit_plan(stored.file.plan, parts, str(Path(stored.folder) / "run.json"))
@@ -90,7 +90,7 @@ def _comparison(stored: StoredRun, same_history: bool, same_verdict: bool) -> li
     if not same_history:
         return [
             f"NOT reproduced: the history differs from the one recorded by faultline {stored.file.versions}.",
-            "The code of the system or of the harness has changed since; run the seed anew with `faultline run`.",
+            "The code of the system or of the harness has changed since; run the seed again with `faultline run`.",
         ]
     verdict = "the same verdict" if same_verdict else "ANOTHER verdict: the checkers have changed since"
     return [f"Reproduced: the same history byte for byte (sha256 {digest}…), {verdict}."]
@@ -139,7 +139,7 @@ def _compared(stored: StoredRun, judgements: list[Judgement]) -> Repeated:
 
 
 def _others(recorded: Judgement | None, judgements: list[Judgement]) -> list[str]:
-    """Violations of another kind than the recorded one: not the same finding, but one."""
+    """Return the sentence about violations of another kind than the recorded one."""
     others = [j for j in judgements if j.verdict is Verdict.VIOLATION and not _agrees(recorded, j)]
     return [f"{len(others)} of {len(judgements)} show another violation than the recorded one."] if others else []
 

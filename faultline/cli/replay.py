@@ -1,9 +1,9 @@
-"""`faultline replay`: do a stored run again.
+"""`faultline replay`: repeat a stored run.
 
-A simulated run must come out the same to the byte; if it does not, the code has changed since, and that is said. A run
-of real processes cannot be repeated exactly: it is done `--times` times, and how many of them came to the stored
-verdict is reported. Its plan aims faults at roles; with `--as-happened` they hit the nodes and links they hit then, and
-operations are invoked when they were (`faultline.harness.decisions`).
+A simulated run must come out the same to the byte; if it does not, the code has changed since, and the
+command says so. A run of real processes cannot be repeated exactly: it is run `--times` times, and the command reports
+how many came to the stored verdict. Its plan aims faults at roles; with `--as-happened` they hit the nodes and links
+that they hit then, and operations are invoked at the recorded times (`faultline.harness.decisions`).
 
 Run folders are sent around. So the folder never says where the harness logs in: a run on hosts is repeated on the hosts
 that the command line names, and on no others.
@@ -33,18 +33,18 @@ __all__ = ["command"]
 @click.argument("run", type=click.Path(path_type=Path, file_okay=False))
 @click.option("--times", type=click.IntRange(1), default=1, show_default=True, help="How often to repeat a real run.")
 @click.option(
-    "--as-happened", is_flag=True, help="Repeat what was decided: faults on the same nodes, at the same times."
+    "--as-happened", is_flag=True, help="Repeat the recorded decisions: faults on the same nodes, at the same times."
 )
 @click.option("--keep", is_flag=True, help="Keep every repetition of a real run, with a report, below RUN/replays.")
 @click.option(
     "--hosts",
     metavar="HOSTS",
     callback=on_hosts,
-    help="Where to repeat a run on hosts: namespaces:N or ssh:FILE. RUN itself never says.",
+    help="Where to repeat a run on hosts: namespaces:N or ssh:FILE. RUN itself never decides this.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print what came out as JSON.")
 def command(run: Path, times: int, as_happened: bool, keep: bool, hosts: str | None, as_json: bool) -> Sealed:
-    """Do the stored RUN again and compare it with what was recorded.
+    """Repeat the stored RUN and compare it with the record.
 
     RUN is the folder of a run, as printed in every replay line. Ends with the exit code of the verdict; 4 when a
     simulated run did not come out the same to the byte, and did not violate anything either.
@@ -68,10 +68,10 @@ def command(run: Path, times: int, as_happened: bool, keep: bool, hosts: str | N
 
 
 def _hosts_for(stored: StoredRun, hosts: str | None) -> str:
-    """Where to repeat the stored run: on the `hosts` of the command line, never on those that the run names."""
+    """Return the hosts for the stored run: the `hosts` of the command line, never those that the run names."""
     if stored.file.world != "hosts":
         if hosts is not None:
-            raise UsageError(f"{stored.folder} is no run on hosts, so --hosts means nothing.", "Leave it out.")
+            raise UsageError(f"{stored.folder} is not a run on hosts, so --hosts has no effect.", "Leave it out.")
         return ""
     if hosts is None:
         again = shlex.join(["faultline", "replay", stored.folder, "--hosts"])

@@ -1,4 +1,4 @@
-"""Carries out the runs of a piece of evidence and says whether they bear its claim out."""
+"""The runs of a piece of evidence, and the decision whether they confirm its claim."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ __all__ = ["Outcome", "outcome_of", "runs_of"]
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of the runs of one claim.
+    """The result of the runs of one claim.
 
-    `tried` are the seeds that were run, `shown` those that violated as the claim means it, `passed` the clean ones;
-    what is in neither was undecided, or violated otherwise. `finding` and `sentence` are of the first in `shown`, or,
-    when the claim is not borne out, of the first run that speaks against it.
+    `tried` are the seeds that were run, `shown` those that violated in the way of the claim, `passed` the clean ones;
+    the others were undecided, or violated in another way. `finding` and `sentence` are of the first in `shown`, or,
+    when the claim is not confirmed, of the first run that contradicts it.
     """
 
     name: str
@@ -36,7 +36,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def verdict(self) -> Verdict:
-        """What the claim came to: a violation only where none was expected; *vacuous* where one was, and none came."""
+        """The verdict on the claim: a violation only where none was expected; *vacuous* where one was, and none
+        came."""
         if self.borne_out:
             return Verdict.PASS
         if len(self.shown) + len(self.passed) < len(self.tried):
@@ -45,7 +46,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def runs_of(case: Case, store: Path, *, hosts: str = "", every_seed: bool = False) -> Iterator[tuple[Path, Judgement]]:
-    """Run the seeds of `case` one after the other; folder and judgement of each.
+    """Run the seeds of `case` one after the other; yield the folder and judgement of each.
 
     Where a violation is expected, the first seed that shows it is the last, unless `every_seed` is wanted.
     """

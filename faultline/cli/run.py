@@ -45,13 +45,13 @@ __all__ = ["command"]
     "host_option_pairs",
     multiple=True,
     metavar="NAME=VALUE",
-    help="How the hosts are to be, such as fsync=lies.",
+    help="Setting of the hosts, such as fsync=lies.",
 )
 @floor_option
 @output_option
 @click.option("--shrink/--no-shrink", "shrinks", default=True, help="Shrink a violation of the simulated world.")
 @click.option(
-    "--beyond-promise", is_flag=True, help="Run also what the system does not promise to pass [default: refuse it]."
+    "--beyond-promise", is_flag=True, help="Allow a run that the system does not promise to pass [default: refuse it]."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print verdict.json instead of sentences.")
 def command(
@@ -74,7 +74,7 @@ def command(
     beyond_promise: bool,
     as_json: bool,
 ) -> Sealed:
-    """One run: drive a system with a workload and faults, and judge what the clients saw.
+    """Run once: drive a system with a workload and faults, and judge the answers to clients.
 
     The run's folder keeps the plan, the history as it happened, the verdict and an HTML report. A violation in the
     simulated world is shrunk to the fewest operations and faults that still show it, kept as a run of its own.
@@ -108,7 +108,7 @@ def command(
 
 
 def _usual(system: str, workload: str, nodes: int) -> tuple[str, int]:
-    """What the system is usually tested with, in the place of defaults: the user's own choice stays."""
+    """Return the request with the system's usual workload and nodes as defaults: the user's own choice stays."""
     from faultline.harness.system import HasUsualTest
     from faultline.registry import load_system
 
@@ -122,7 +122,7 @@ def _usual(system: str, workload: str, nodes: int) -> tuple[str, int]:
 
 
 def _nodes_on(hosts: str, nodes: int) -> int:
-    """How many nodes run on `hosts`: one on each, unless the user asked for fewer."""
+    """Return how many nodes run on `hosts`: one on each, unless the user asked for fewer."""
     from faultline.harness.world.hosts.machines.host_sets import parse_hosts
 
     context = click.get_current_context()
@@ -136,11 +136,11 @@ def _nodes_on(hosts: str, nodes: int) -> int:
 
 
 def _host_options(pairs: tuple[str, ...], hosts: str | None) -> dict[str, str]:
-    """What was asked of the hosts, if they can be so."""
+    """Return the settings of the hosts. Raise UsageError for settings that these hosts cannot have."""
     if not pairs:
         return {}
     if hosts is None:
-        raise UsageError("--host-option says how hosts are to be, but there are none.", "Add --hosts namespaces:3.")
+        raise UsageError("--host-option needs hosts, but there are none.", "Add --hosts namespaces:3.")
     from faultline.harness.world.hosts.machines.host_options import checked_host_options
 
     return checked_host_options(as_options(pairs, "--host-option"))

@@ -1,12 +1,13 @@
-"""What a command came to, as the supervisor is told: the only thing that its exit code is made of.
+"""The outcome of a command, as the supervisor receives it: the only source of its exit code.
 
-A record is *sealed*: it carries a checksum of itself, so that half of one is none. A command seals each verdict as soon
-as it knows it, before any page is written, and its ending last. From all its records follows the exit code:
+A record is *sealed*: it carries a checksum of itself, so that half a record does not count. A command seals each
+verdict as soon as it knows it, before any page is written, and its ending last. The exit code follows from all its
+records:
 
     a violation that was judged      1, whatever came afterwards
     no ending                        4: the work died, or was ended
     an ending by a signal            129 (SIGHUP), 130 (SIGINT), 143 (SIGTERM)
-    an ending with a verdict         by the verdict; a pass of which a check is missing is 3
+    an ending with a verdict         by the verdict; a pass with a missing check is 3
     an ending without one            the code that it names: 0, 2, 3 or 4
 
 This module is imported before everything else at every start, so it imports next to nothing itself.
@@ -52,10 +53,9 @@ _FOR_ENDINGS = (0, 2, 3, 4, 129, 130, 143)
 class Sealed:
     """One record: a verdict that was established, or (`ended`) how the command ended.
 
-    `verdict` is a verdict's name or '', `code` the exit code of an ending without one. `checks_due` names what had to
-    be judged and `checks_ran` what was: checks of a run, cells of a campaign, files of a check. `folder` is where the
-    results are.
-    """
+    `verdict` is a verdict's name or '', `code` the exit code of an ending without one. `checks_due` names the parts
+    that had to be judged and `checks_ran` those that were: checks of a run, cells of a campaign, files of a check.
+    `folder` is where the results are."""
 
     def __init__(
         self,
@@ -79,12 +79,13 @@ class Sealed:
         self.folder = folder
 
     def replaced(self, **fields: Any) -> Sealed:
-        """The same record with other values of `fields`."""
+        """Return the same record with other values of `fields`."""
         return Sealed(**(vars(self) | fields))
 
 
 def exit_code_of(records: Iterable[Sealed], interrupted_by: int = 0) -> int:
-    """The exit code of the command that left `records`; `interrupted_by` is the signal that ended it early, if any."""
+    """Return the exit code of the command that left `records`; `interrupted_by` is the signal that ended it early, if
+    any."""
     told = list(records)
     if any(record.verdict == "violation" for record in told):
         return _VIOLATION
@@ -102,8 +103,6 @@ def _code_of_ending(ending: Sealed) -> int:
     return _UNDECIDED if code == 0 and missing else code
 
 
-# -- telling the supervisor ------------------------------------------------------------------------------------------
-
 _records: list[Sealed] = []
 _send: Callable[[dict[str, Any]], None] | None = None
 
@@ -116,22 +115,23 @@ def announce(record: Sealed) -> None:
 
 
 def announced() -> Sequence[Sealed]:
-    """What this process has announced since it last began a command."""
+    """Return the records that this process has announced since it last began a command."""
     return _records
 
 
 def limit(seconds: float, doing: str) -> None:
     """Let the supervisor end this process unless another limit, or the ending, is told within `seconds`.
 
-    `doing` says what is taking so long, as in "the run". This is the last resort: what can be interrupted in Python is
-    ended with a verdict of its own before (`faultline.harness.deadline`).
+    `doing` names the work, as in "the run". This is the last resort: work that can be interrupted in Python ends with a
+    verdict of its own before (`faultline.harness.deadline`).
     """
     if _send is not None:
         _send({"limit_s": seconds, "doing": doing})
 
 
 def working_in(folder: str) -> None:
-    """Tell the supervisor that a campaign's journal is in `folder`, from which it can be concluded should this die."""
+    """Tell the supervisor that a campaign's journal is in `folder`, from which it can be concluded if this process
+    dies."""
     if _send is not None:
         _send({"campaign": folder})
 
@@ -141,22 +141,20 @@ def begin() -> None:
     _records.clear()
 
 
-# -- messages in the pipe --------------------------------------------------------------------------------------------
-
 _HEAD_BYTES = 8
 
 
 def sealed_message(message: dict[str, Any]) -> bytes:
-    """`message` in bytes, after its length and checksum.
+    """Return `message` in bytes, after its length and checksum.
 
-    Both ends are this very interpreter, so its own format for plain values will do; it costs no import at every start.
+    Both ends are this very interpreter, so its own format for plain values suffices; it costs no import at every start.
     """
     data = marshal.dumps(message)
     return len(data).to_bytes(4, "big") + zlib.crc32(data).to_bytes(4, "big") + data
 
 
 def opened_messages(data: bytes) -> tuple[list[dict[str, Any]], bytes]:
-    """The whole messages at the beginning of `data`, and what is left; one whose seal is broken is left out."""
+    """Return the whole messages at the beginning of `data`, and the rest; one with a broken seal is left out."""
     messages = []
     while len(data) >= _HEAD_BYTES:
         end = _HEAD_BYTES + int.from_bytes(data[:4], "big")
@@ -169,8 +167,6 @@ def opened_messages(data: bytes) -> tuple[list[dict[str, Any]], bytes]:
     return messages, data
 
 
-# -- the two pipes of a worker ---------------------------------------------------------------------------------------
-
 _PIPES = "FAULTLINE_SUPERVISOR"
 _pipes: tuple[int, int] | None = None
 
@@ -178,7 +174,7 @@ _pipes: tuple[int, int] | None = None
 def work_for(telling: int, alive: int) -> None:
     """Make this process the worker of a supervisor: `telling` takes its messages, `alive` closes with the supervisor.
 
-    The kernel sends SIGIO, whose default is to end the process, when that happens: no one is left to learn the outcome.
+    The kernel then sends SIGIO, whose default is to end the process: without a supervisor the outcome has no reader.
     """
     global _pipes, _send
     import fcntl
@@ -190,7 +186,7 @@ def work_for(telling: int, alive: int) -> None:
 
 
 def take_over() -> bool:
-    """Whether this program replaced a worker (`handed_over`), whose work it then goes on with."""
+    """Return whether this program replaced a worker (`handed_over`), whose work it then goes on with."""
     pipes = os.environ.pop(_PIPES, "").split(",")
     if len(pipes) != 2 or not all(map(str.isdigit, pipes)):
         return False
@@ -202,7 +198,7 @@ def take_over() -> bool:
 
 
 def handed_over() -> dict[str, str]:
-    """The environment by which a program that replaces this worker (execve) takes over its pipes."""
+    """Return the environment by which a program that replaces this worker (execve) takes over its pipes."""
     if _pipes is None:
         return {}
     for descriptor in _pipes:
@@ -211,7 +207,7 @@ def handed_over() -> dict[str, str]:
 
 
 def _writer(descriptor: int) -> Callable[[dict[str, Any]], None]:
-    """A function that writes messages into the pipe `descriptor`."""
+    """Return a function that writes messages into the pipe `descriptor`."""
 
     def send(message: dict[str, Any]) -> None:
         rest = memoryview(sealed_message(message))

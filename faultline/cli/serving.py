@@ -1,4 +1,4 @@
-"""Which system can serve which workload: by functions, by the form of answers, and by what the system promises."""
+"""The workloads that each system can serve: by functions, by the form of answers, and by the system's promise."""
 
 from __future__ import annotations
 
@@ -17,17 +17,18 @@ _INDENT = "    "
 
 
 def serving(workload: Workload, systems: Iterable[NodeSystem]) -> list[str]:
-    """The systems that can serve `workload`, each with the options it needs: `etcd`, `consistent-core services=on`."""
+    """Return the systems that can serve `workload`, each with the options it needs: `etcd`, `consistent-core
+    services=on`."""
     return [" ".join([system.name, *needed]) for system in systems if (needed := _needed(system, workload)) is not None]
 
 
 def served(system: NodeSystem, workloads: Iterable[Workload]) -> list[str]:
-    """The workloads that `system` can serve, each with the options it needs: `register`, `locks services=on`."""
+    """Return the workloads that `system` can serve, each with the options it needs: `register`, `locks services=on`."""
     return [" ".join([each.name, *needed]) for each in workloads if (needed := _needed(system, each)) is not None]
 
 
 def _needed(system: NodeSystem, workload: Workload) -> list[str] | None:
-    """The settings that `system` serves `workload` with, beside its defaults; None when it cannot, or promises less."""
+    """Return the settings, beside its defaults, with which `system` serves `workload`; None when it cannot."""
     if not set(workload.functions) <= set(system.functions) or answers_missing(system, workload) is not None:
         return None
     defaults = {name: option.default for name, option in system.options.items()}
@@ -49,12 +50,12 @@ def _needed(system: NodeSystem, workload: Workload) -> list[str] | None:
 
 
 def serving_lines(label: str, names: Sequence[str]) -> list[str]:
-    """The names below an entry of a listing, over as many lines as they take; `none` when there are none."""
+    """Return the names below an entry of a listing, wrapped into lines; `none` when there are none."""
     text = f"{label}: {', '.join(_in_words(name) for name in names) or 'none'}"
     return textwrap.wrap(text, _WIDTH, initial_indent=_INDENT, subsequent_indent=2 * _INDENT, break_on_hyphens=False)
 
 
 def _in_words(name: str) -> str:
-    """`consistent-core services=on` as `consistent-core with services=on`."""
+    """Return `consistent-core services=on` as `consistent-core with services=on`."""
     first, _, settings = name.partition(" ")
     return f"{first} with {settings}" if settings else first

@@ -1,7 +1,7 @@
-"""`faultline show`: one pattern – what it promises, how it goes, and what its planted bug breaks.
+"""`faultline show`: one pattern – its promise, a diagram of it at work, and the damage of its planted bug.
 
-The counterexample is not a picture from a book: the planted bug's campaign is run seed by seed until the bug shows,
-the run is shrunk, and the same few operations and faults are carried out twice, on the correct system and with the bug.
+The counterexample is live: the planted bug's campaign runs seed by seed until the bug shows, the run is shrunk, and the
+same few operations and faults are carried out twice, on the correct system and with the bug.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def command(pattern: str, chosen: str | None, output: Path) -> int:
 
 
 def _planted_bugs(slug: str, chosen: str | None) -> list[_Planted]:
-    """The planted bugs of the pattern over all systems; only the one named `chosen` when that is given."""
+    """Return the planted bugs of the pattern over all systems; only the one named `chosen` when that is given."""
     from faultline.registry import load_system, systems
 
     found = [
@@ -84,9 +84,6 @@ def _planted_bugs(slug: str, chosen: str | None) -> list[_Planted]:
         names = ", ".join(bug.planted_bug.name for bug in found) or "none"
         raise UsageError(f"{slug} has no planted bug called {chosen!r}.", f"Its planted bugs: {names}.")
     return [bug for bug in found if bug.planted_bug.name == chosen]
-
-
-# -- what the pattern says -----------------------------------------------------------------------------------------
 
 
 def _lesson_lines(lesson: Lesson) -> list[str]:
@@ -104,7 +101,7 @@ def _lesson_lines(lesson: Lesson) -> list[str]:
 
 
 def _entry(lesson: Lesson) -> dict[str, Any]:
-    """What `faultline list patterns` knows of it."""
+    """Return the entry of `faultline list patterns`."""
     from faultline.registry import load_system, systems
 
     return pattern_entry(lesson.pattern, {name: load_system(name) for name in sorted(systems())})
@@ -114,7 +111,8 @@ def _bug_lines(planted: list[_Planted], entry: dict[str, Any]) -> list[str]:
     if not planted:
         return [
             "",
-            "No system carries a planted bug of this pattern (see above why); tests/planted_bugs has the module's own.",
+            "No system carries a planted bug of this pattern (the reason is above); "
+            "tests/planted_bugs plants bugs in the module itself.",
         ]
     lines = []
     for bug in planted:
@@ -130,11 +128,8 @@ def _figures(bug: dict[str, Any]) -> str:
     return f"[{bug['percent']:g} % of {bug['runs']} runs of campaign {bug['campaign']}]"
 
 
-# -- what the bug breaks -------------------------------------------------------------------------------------------
-
-
 def _requests(bug: _Planted) -> Iterator[RunRequest]:
-    """The runs of the bug's campaign, seed by seed over all its cells, with the bug switched on."""
+    """Yield the runs of the bug's campaign, seed by seed over all its cells, with the bug switched on."""
     from faultline.campaign.planfile import load_plan
 
     campaign = load_plan(bug.planted_bug.campaign)
@@ -157,7 +152,7 @@ def _violates(request: RunRequest) -> bool:
 
 
 def _counterexample_lines(bug: _Planted, request: RunRequest, output: Path) -> list[str]:
-    """The same minimal plan twice: without the bug, and with it; and how to see more."""
+    """Return the diagrams of the same minimal plan without the bug and with it, and the command that shows more."""
     from faultline.cli.single_run import carry_out, replay_line
     from faultline.harness.store import read_run
 
@@ -166,7 +161,7 @@ def _counterexample_lines(bug: _Planted, request: RunRequest, output: Path) -> l
     right, wrong = _diagram_of(msgspec.structs.replace(plan, planted_bugs=())), _diagram_of(plan)
     return [
         "",
-        f"How it goes when it is done right (seed {request.seed}, shrunk):",
+        f"How it goes without the bug (seed {request.seed}, shrunk):",
         *right,
         "",
         f"The same with `{bug.planted_bug.name}`: {bug.planted_bug.summary}.",
@@ -178,7 +173,7 @@ def _counterexample_lines(bug: _Planted, request: RunRequest, output: Path) -> l
 
 
 def _calm_lines(slug: str) -> list[str]:
-    """Where no bug can be shown: two operations of a system that is built on the pattern, with nothing in their way."""
+    """Return a diagram for a pattern without a bug to show: two undisturbed operations of a system that uses it."""
     from faultline.registry import load_system, resolve, systems
 
     for name in sorted(systems()):
@@ -202,7 +197,7 @@ def _diagram_of(plan: Plan) -> list[str]:
 
 
 def _diagram_lines(record: RunRecord, judgement: Judgement) -> list[str]:
-    """A diagram of a run, around what was found or of its last operations, and what came of it."""
+    """Return a diagram of a run, around its finding or of its last operations, and the verdict."""
     from faultline.reports.selection import shown_of, shown_rows
     from faultline.reports.sentences import judgement_sentence
     from faultline.reports.sequence_text import sequence_lines
@@ -214,5 +209,5 @@ def _diagram_lines(record: RunRecord, judgement: Judgement) -> list[str]:
         sentence = judgement_sentence(judgement)
     else:
         shown = shown_rows(record, range(len(history))[-_OPERATIONS_MAX:], messages_max=_MESSAGES_MAX)
-        sentence = "✔ No promise is broken and no invariant."
+        sentence = "✔ No promise and no invariant is broken."
     return [*(f"  {line}" for line in sequence_lines(shown)), f"  {sentence}"]

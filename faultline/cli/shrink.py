@@ -18,7 +18,7 @@ __all__ = ["command"]
 @click.argument("run", type=click.Path(path_type=Path, file_okay=False))
 @click.option("--json", "as_json", is_flag=True, help="Print what came out as JSON.")
 def command(run: Path, as_json: bool) -> Sealed:
-    """Shrink the violation of the stored RUN to what matters.
+    """Shrink the violation of the stored RUN to the parts that matter.
 
     The minimal run is kept in RUN/minimal, with a report and a replay line of its own. Ends with 1, the exit code of a
     violation.
@@ -33,7 +33,7 @@ def command(run: Path, as_json: bool) -> Sealed:
     judgement = stored.judgement
     if stored.file.world != "simulated" or judgement is None or judgement.verdict is not Verdict.VIOLATION:
         raise UsageError(
-            f"{run} is no violation of the simulated world, so there is nothing to shrink.",
+            f"{run} is not a violation of the simulated world, so there is nothing to shrink.",
             "Give the folder of a violating simulated run, as printed after `replay`.",
         )
     parts = resolve(stored.file.plan)

@@ -1,4 +1,4 @@
-"""One run from request to report: what `run` and `replay` share."""
+"""One run from request to report, shared by `run` and `replay`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = ["FinishedRun", "carry_out", "execute", "judge_and_report", "replay_li
 
 @dataclass(frozen=True, slots=True)
 class FinishedRun:
-    """A run that has been judged and reported: its folder, its judgement, and what to tell the user."""
+    """A run that has been judged and reported: its folder, its judgement, and the lines for the user."""
 
     folder: Path
     judgement: Judgement
@@ -65,8 +65,8 @@ def execute(
     plan: Plan, parts: Parts, world: WorldName, folder: Path, sink: EventSink | None, hosts: str = ""
 ) -> RunRecord:
     """Carry out `plan` in `world`, on `hosts` where that is the world; messages are recorded for the diagram."""
-    # Thrice: the run itself, its judgement, and the smaller runs that a violation is shrunk by. The limits inside end
-    # with a verdict; this one is for what they cannot interrupt.
+    # Thrice: the run itself, its judgement, and the smaller runs of shrinking. The limits inside end with a verdict;
+    # this one is for code that they cannot interrupt.
     limit(3 * (limit_s(plan) + CHECK_LIMIT_S) + 10 * plan.end_us / 1e6, f"the run of {plan.cell}, seed {plan.seed},")
     if world == "simulated":
         return run_simulated(plan, parts, sink=sink, record_messages=True)
@@ -100,10 +100,10 @@ def judge_and_report(
     announces: bool = False,
     hosts: str = "",
 ) -> FinishedRun:
-    """Judge `record`, write `verdict.json` and the HTML report, and say what was found.
+    """Judge `record`, write `verdict.json` and the HTML report, and return the result for the user.
 
-    What goes wrong once the verdict is known is told beside it. One that cannot be written makes the run a harness
-    error, unless it is a violation. With `announces` it is sealed before anything is written.
+    Errors after the verdict are reported beside it. A verdict that cannot be written makes the run a harness error,
+    unless it is a violation. With `announces` it is sealed before anything is written.
     """
     from faultline.reports.terminal import run_lines
 
@@ -131,7 +131,7 @@ def judge_and_report(
 
 
 def sealed(judgement: Judgement, folder: Path) -> Sealed:
-    """What the supervisor is told of `judgement`."""
+    """Return the record of `judgement` for the supervisor."""
     return Sealed(
         verdict=judgement.verdict.value,
         plan_sha256=judgement.plan_sha256,
@@ -144,7 +144,7 @@ def sealed(judgement: Judgement, folder: Path) -> Sealed:
 
 @contextlib.contextmanager
 def _noted(problems: list[str], what: str) -> Iterator[None]:
-    """Note an exception of what is done inside, after `what`: the verdict is known, and must not be lost for it."""
+    """Note an exception of the block, after `what`: the verdict is known and must not be lost."""
     try:
         yield
     except (Exception, SystemExit) as error:
@@ -162,5 +162,5 @@ def shrink_and_report(folder: Path, plan: Plan, judgement: Judgement, parts: Par
 
 
 def replay_line(folder: Path, hosts: str = "") -> str:
-    """The command that does the run in `folder` again, on the same `hosts` if any."""
+    """Return the command that repeats the run in `folder`, on the same `hosts` if any."""
     return shlex.join(["faultline", "replay", str(folder), *(["--hosts", hosts] if hosts else [])])

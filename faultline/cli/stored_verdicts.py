@@ -1,6 +1,6 @@
-"""What checkers say of a stored run now, beside what its `verdict.json` said when it was run.
+"""The checks of a stored run now, compared with the `verdict.json` that the run itself wrote.
 
-A verdict that was given is never lost, and never improved without a word:
+A stored verdict is never lost, and never improved silently:
 
 | then          | now                     | verdict                                                     |
 |---------------|-------------------------|-------------------------------------------------------------|
@@ -8,9 +8,9 @@ A verdict that was given is never lost, and never improved without a word:
 | violation     | pass                    | harness error that names both: one of the two is wrong      |
 | violation     | unknown, not judged     | violation                                                   |
 | anything else | violation               | violation, and a note that they disagree                    |
-| anything      | cannot be judged again  | what was said then                                          |
+| anything      | cannot be judged again  | the stored verdict                                          |
 
-The last line is for what only the run itself could observe: breaches of invariants, whether faults took effect.
+The last line is for facts that only the run itself could observe: breaches of invariants, the effect of faults.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _DENIES = (Verdict.PASS, Verdict.VACUOUS)
 
 
 def beyond(checks: Sequence[CheckResult], stored: Judgement) -> list[CheckResult]:
-    """What the `stored` judgement adds to the `checks` that were made now."""
+    """Return the checks that the `stored` judgement adds to the `checks` of now."""
     again: dict[str, list[CheckResult]] = {}
     for check in checks:
         again.setdefault(check.checker, []).append(check)
@@ -38,7 +38,7 @@ def beyond(checks: Sequence[CheckResult], stored: Judgement) -> list[CheckResult
         added += _compared(then, now.pop(0) if now else None, checks)
     ran = {check.checker for check in (*checks, *stored.checks)}
     added += [
-        left_out(name, "it did not run then, and is none of the workload's now")
+        left_out(name, "it did not run then, and the workload does not have it now")
         for name in stored.checks_due
         if name not in ran
     ]
@@ -46,7 +46,7 @@ def beyond(checks: Sequence[CheckResult], stored: Judgement) -> list[CheckResult
 
 
 def _compared(then: CheckResult, now: CheckResult | None, checks: Sequence[CheckResult]) -> Iterator[CheckResult]:
-    """`then` where it still counts, or that the two contradict each other."""
+    """Yield `then` where it still counts, or the contradiction of the two."""
     if then.checker == judged_nothing().checker:
         return
     if now is None:
@@ -63,7 +63,7 @@ _UNNAMED = "verdict.json"
 
 
 def _unnamed(stored: Judgement) -> list[CheckResult]:
-    """The verdict itself, where it is graver than all of its checks and no error of the harness explains it."""
+    """Return the stored verdict, where it is graver than all of its checks and no error of the harness explains it."""
     if stored.verdict not in _GRAVE or stored.errors or stored.verdict in [check.verdict for check in stored.checks]:
         return []
     findings = tuple(stored.findings) if stored.verdict is Verdict.VIOLATION else ()
@@ -80,7 +80,7 @@ def _contradiction(then: CheckResult, now: Verdict, judges: str) -> CheckResult:
 
 
 def disagreement(stored: Judgement, verdict: Verdict) -> str:
-    """That the `stored` judgement is another one than `verdict`, in words; '' when it is not."""
+    """Return a sentence when the `stored` judgement differs from `verdict`; '' when it does not."""
     if stored.verdict is verdict:
         return ""
     disagree = "They disagree: " if verdict is Verdict.VIOLATION else ""
@@ -88,7 +88,7 @@ def disagreement(stored: Judgement, verdict: Verdict) -> str:
 
 
 def as_one(checks: Sequence[CheckResult], verdict: Verdict = Verdict.PASS, sentence: str = "") -> CheckResult:
-    """All `checks` as one result, with the details of the one that decided.
+    """Return all `checks` as one result, with the details of the check that decided.
 
     `verdict` and `sentence` are those of a judgement which covers some of the checks; graver ones replace them.
     """

@@ -1,6 +1,6 @@
-"""What the supervisor does while its child works: waits, takes in what the child tells, and hands on signals.
+"""The supervisor while its child works: it waits, receives the child's messages, and forwards signals.
 
-See `supervisor` for what this is about.
+The module `supervisor` describes the purpose.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import time
 from faultline.cli.sealed_outcome import FAILED, Sealed, exit_code_of, opened_messages
 from faultline.cli.worker import Worker, command, fork_worker
 
-# Neither contextlib nor typing: together they would take as long to load as all the rest.
+# Neither contextlib nor typing is imported: together they would take as long to load as all the rest.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,20 +23,20 @@ if TYPE_CHECKING:
 __all__ = ["Supervisor", "session_of"]
 
 _SAME_SIGNAL_S = 0.25
-"""Within this time a second signal is the same one, sent to several processes."""
+"""The time within which a second signal counts as the first one, sent to several processes."""
 _SUMMARY_S = 8.0
-"""How long after the first signal a campaign may take to summarise before it is concluded from its folder."""
+"""The time after the first signal that a campaign may take to summarise before it is concluded from its folder."""
 _INTERRUPTED_S = 60.0
-"""How long after the first signal a run may take to end: nodes on hosts are ended and links healed one by one."""
+"""The time after the first signal that a run may take to end: nodes on hosts end and links heal one by one."""
 _END_S = 10.0
-"""How long the child may take to end once it has told its outcome."""
+"""The time that the child may take to end once it has told its outcome."""
 _LEFT_S = 5.0
-"""How long processes of its session may take to end after it."""
+"""The time that processes of its session may take to end after it."""
 _CHUNK_BYTES = 1 << 16
 
 
 class Supervisor:
-    """Waits for one child after another, for its messages, and for the signals that are added to `noted`."""
+    """A supervisor of one child after another: it waits for messages and for the signals that are added to `noted`."""
 
     def __init__(self, worker: Worker, noted: list[int], wake: int) -> None:
         self.records: list[Sealed] = []
@@ -67,14 +67,14 @@ class Supervisor:
         return any(record.ended for record in self.records)
 
     def _wait(self) -> None:
-        """Wait until the worker and all of its session are gone, and take in what it told."""
+        """Wait until the worker and all of its session have ended, and read its messages."""
         worker = self._worker
         os.set_blocking(worker.outcome, False)
         self._rest, self._status, self._is_telling = b"", None, True
-        # One that ended before its signal could be noted is seen at once.
+        # A worker that ended before its signal could be noted is seen at once.
         self._reap()
         while self._status is None:
-            # A child that closed its end has no more to tell, and would be ready for ever.
+            # A child that closed its end sends no more; its pipe would stay readable for ever, and the loop would spin.
             telling = [worker.outcome] if self._is_telling else []
             select.select([*telling, self._wake], [], [], self._patience_s())
             _read_all(self._wake)
@@ -84,12 +84,13 @@ class Supervisor:
         self._take_in()
         os.close(worker.outcome)
         os.close(worker.living)
-        # Looking at all processes takes milliseconds: what told no limit and no campaign, and ended well, has none.
+        # Looking at all processes takes milliseconds. A command that announced no limit and no campaign, and ended
+        # well, has started none, so the look is saved.
         if self.doing or self.campaign or self._interrupted_by or self._status != 0:
             _end_session(worker.process)
 
     def _heed_signals(self) -> None:
-        """Act on the signals that were noted; what they mean depends on what the child has told before."""
+        """Act on the signals that were noted; their meaning depends on the child's messages before."""
         while self._noted:
             number, now_s = self._noted.pop(0), time.monotonic()
             if not self._first_s:
@@ -115,14 +116,14 @@ class Supervisor:
     def _reap(self) -> None:
         if self._kill_at_s is not None and time.monotonic() >= self._kill_at_s:
             if not self._interrupted_by and not self._has_ended():
-                _say(f"faultline: {self.doing or 'the work'} did not end in the time that it may take, and was ended.")
+                _say(f"faultline: {self.doing or 'the work'} did not end within its time limit, and was killed.")
             self._kill()
         process, status = os.waitpid(self._worker.process, os.WNOHANG)
         if process:
             self._status = status
 
     def _take_in(self) -> None:
-        """Read what the child has told so far; what is not a whole message waits for its rest."""
+        """Read the child's messages so far; half a message waits for its rest."""
         data, self._is_telling = _read_all(self._worker.outcome)
         messages, self._rest = opened_messages(self._rest + data)
         for message in messages:
@@ -141,16 +142,16 @@ class Supervisor:
                 self._limit(_END_S)
 
     def _conclude(self) -> None:
-        """Have another child summarise what the campaign left; it is given the time that a summary takes."""
+        """Let another child summarise the campaign's folder, within the time that a summary takes."""
         if self._given_up:
             return
-        _say(f"faultline: the campaign's process {self._how_it_died()}; concluding what it left in {self.campaign}.")
+        _say(f"faultline: the campaign's process {self._how_it_died()}; concluding it from its folder {self.campaign}.")
         self._limit(_INTERRUPTED_S)
         self.records = [record for record in self.records if record.verdict == "violation"]
         folder, self.campaign = self.campaign, ""
         self._worker = fork_worker(command(["campaign", "conclude", folder]))
         self._wait()
-        # What is missing in the campaign is a failure of the harness, whatever the rest came to.
+        # The runs that are missing are a failure of the harness, whatever the verdict of the others is.
         violations = [record for record in self.records if record.verdict == "violation"]
         self.records = violations or [Sealed(verdict="harness-error", ended=True)]
 
@@ -158,14 +159,13 @@ class Supervisor:
         status = self._status or 0
         if os.WIFSIGNALED(status):
             return f"was ended by signal {os.WTERMSIG(status)} ({_signal_name(os.WTERMSIG(status))})"
-        return f"ended with code {os.WEXITSTATUS(status)} without having told what it came to"
+        return f"ended with code {os.WEXITSTATUS(status)} without telling its outcome"
 
     def _say_what_died(self) -> None:
-        _say(f"faultline: the work {self._how_it_died()}, so nothing is known about the system under test.")
-        _say("  What was recorded is kept; `faultline check FOLDER` judges it. Is a plug-in, or memory, to blame?")
-
-
-# -- processes -------------------------------------------------------------------------------------------------------
+        _say(f"faultline: the work {self._how_it_died()}, so this says nothing about the system under test.")
+        _say(
+            "  The record is kept; `faultline check FOLDER` judges it. The cause may be a plug-in or a lack of memory."
+        )
 
 
 def _signal_name(number: int) -> str:
@@ -185,7 +185,7 @@ def _say(sentence: str) -> None:
 
 
 def _read_all(descriptor: int) -> tuple[bytes, bool]:
-    """What can be read of `descriptor` at once, and whether its other end is still open."""
+    """Return the bytes that can be read from `descriptor` at once, and whether its other end is still open."""
     data = b""
     try:
         while chunk := os.read(descriptor, _CHUNK_BYTES):
@@ -196,7 +196,7 @@ def _read_all(descriptor: int) -> tuple[bytes, bool]:
 
 
 def _send(process: int, number: int, send: Callable[[int, int], None] = os.kill) -> None:
-    """Send the signal `number`, unless the process has ended or become another's."""
+    """Send the signal `number`, unless the process has ended or belongs to another user."""
     try:
         send(process, number)
     except (ProcessLookupError, PermissionError):
@@ -221,7 +221,8 @@ def _kill_session(leader: int) -> None:
 
 
 def session_of(leader: int) -> list[int]:
-    """The processes of the session of `leader`; none where the system has no /proc, or only ended ones are left."""
+    """Return the processes of the session of `leader`; none where the system has no /proc, or all have
+    ended."""
     try:
         names = [name for name in os.listdir("/proc") if name.isdigit()]
     except OSError:
@@ -230,7 +231,7 @@ def session_of(leader: int) -> list[int]:
 
 
 def _is_of(leader: int, process: str) -> bool:
-    """Whether `process` belongs to the session of `leader` and has not ended."""
+    """Return whether `process` belongs to the session of `leader` and has not ended."""
     try:
         with open(f"/proc/{process}/stat", "rb") as file:
             # The name, in parentheses, may hold spaces; after it: state, parent, group, session.

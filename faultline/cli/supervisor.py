@@ -1,18 +1,16 @@
 """The `faultline` command as the user starts it: a supervisor, whose child does the work.
 
 The supervisor's exit code comes from the sealed outcome that the child sends (`sealed_outcome`) and from nothing else.
-How the child ends says nothing: a plug-in may end it in any way (sys.exit, os._exit, a segmentation fault), and so may
-the kernel. The child is forked before anything is imported: a small process is forked in a millisecond, and what the
-supervisor needs (`supervision`) it imports while the child imports what it needs.
+The way in which the child ends does not count: a plug-in may end it in any way (sys.exit, os._exit, a segmentation
+fault), and so may the kernel. The child is forked before anything is imported: a small process is forked in a
+millisecond, and the supervisor then imports its own modules (`supervision`) while the child imports its own.
 
-- The child leads a session of its own, so that Ctrl-C reaches it, and what it started, once and from here.
-- The first SIGINT, SIGTERM or SIGHUP asks the child to end: it gets one SIGINT, and summarises what it has. A second
-  one ends everything at once. A signal that comes twice at a time, as when it is sent to a group or a control group,
-  counts once.
-- A child that has announced a limit and does not keep it is ended.
-- A campaign whose process died, or is slow to end, is concluded from its folder by another child.
-- At the end no process of the child's session is left.
-"""
+- The child leads a session of its own, so that Ctrl-C reaches it and its processes once, and only through the
+supervisor. - The first SIGINT, SIGTERM or SIGHUP asks the child to end: it gets one SIGINT, and summarises its results.
+A second one ends everything at once. A signal that comes twice at a time, as when it is sent to a group or a control
+group, counts once. - A child that has announced a limit and does not keep it is killed. - A campaign whose process
+died, or is slow to end, is concluded from its folder by another child. - At the end no process of the child's session
+is left."""
 
 from __future__ import annotations
 
@@ -47,18 +45,18 @@ def main() -> NoReturn:
     from faultline.cli.supervision import Supervisor
 
     code = Supervisor(worker, noted, wake).supervise()
-    # At once: while an interpreter ends it has no handlers, and a late signal would take the place of the code.
+    # At once: an interpreter that ends has no signal handlers any more, and a late signal would replace the exit code.
     os._exit(code)
 
 
 def _note_signals(noted: list[int]) -> int:
-    """Have signals added to `noted`; returns a descriptor that can be read when one came, or a child has ended."""
+    """Add signals to `noted`; return a descriptor that is readable after a signal, or after a child has ended."""
     wake, waker = os.pipe()
     os.set_blocking(waker, False)
     os.set_blocking(wake, False)
     signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
     for number in _SIGNALS:
-        # What was ignored by whoever started the command (nohup, a shell's background job) stays so.
+        # A signal that the parent of the command ignores (nohup, a shell's background job) stays ignored.
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, lambda received, _frame: noted.append(received))
     signal.signal(signal.SIGCHLD, lambda _number, _frame: None)

@@ -1,4 +1,4 @@
-"""The child of the supervisor, which does the work (see `supervisor`); forked early, so this imports little."""
+"""The child of the supervisor, which does the work; it is forked early, so this module imports little."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Worker", "command", "fork_worker", "take_over"]
 
 
 def command(arguments: list[str]) -> Callable[[], object]:
-    """What a worker does: carry out the command line `arguments`."""
+    """Return the work of a worker: carrying out the command line `arguments`."""
 
     def carry_out() -> object:
         from faultline.cli.main import carry_out as carried_out
@@ -30,7 +30,8 @@ def command(arguments: list[str]) -> Callable[[], object]:
 
 
 class Worker:
-    """A child at work: its process number, the pipe that it tells its outcome to, and the one that shows it we live."""
+    """A child at work: its process id, the pipe for its messages, and the pipe that shows it that the supervisor
+    lives."""
 
     __slots__ = ("living", "outcome", "process")
 
@@ -57,7 +58,7 @@ def fork_worker(work: Callable[[], object]) -> Worker:
 
 
 def take_over(work: Callable[[], object]) -> None:
-    """Go on as the worker where this program replaced one, and do not return; else return."""
+    """Go on as the worker when this program replaced one, and never return; return at once otherwise."""
     if sealed_outcome.take_over():
         _work(work)
 
@@ -68,11 +69,11 @@ def _work(work: Callable[[], object]) -> NoReturn:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     for number in (signal.SIGTERM, signal.SIGHUP):
-        # Sent to this process: the supervisor decides what that means, and whether it got the same one.
+        # A signal to this process alone goes on to the supervisor, which knows whether it is a duplicate.
         signal.signal(number, lambda received, _frame: os.kill(os.getppid(), received))
     try:
         work()
     except KeyboardInterrupt:
-        # Before the work began, or after it had ended.
+        # The signal came before the work began, or after it had ended.
         os._exit(0)
     sys.exit(0)

@@ -23,7 +23,7 @@ FINAL_OBJECTS_MAX = 5_000
 """The most objects that are read after the heal. Of more written objects an even sample of this size is read."""
 
 _STEPS = 8
-"""How many objects one such transaction reads."""
+"""The number of objects that one such transaction reads."""
 
 _STEP_US = 4_000
 
@@ -85,7 +85,7 @@ def reads_of_the_rest(
 ) -> Iterator[PlannedOperation]:
     """Yield reads, from `at_us` on, of the objects that `operations` write and the `final` operations do not read.
 
-    At most FINAL_OBJECTS_MAX objects are read, each by as many workers as `access` says and there are.
+    At most FINAL_OBJECTS_MAX objects are read, each by as many workers as `access` asks for and the run has.
     """
     if not access.final_read:
         return
@@ -102,7 +102,7 @@ def reads_of_the_rest(
 
 
 def _asked(f: str, objects: Sequence[Object]) -> Iterator[tuple[Object, Any]]:
-    """Yield key and value of the operations `f` that together read all `objects`."""
+    """Yield the key and value of the operations `f` that together read all `objects`."""
     if f != "txn":
         yield from ((each, None) for each in objects)
         return

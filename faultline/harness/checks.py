@@ -1,7 +1,7 @@
-"""Asking one checker, and taking what it says with care: checkers are plug-ins, and their errors are their own.
+"""Ask one checker, and take its answer with care: checkers are plug-ins, and their errors are their own.
 
-A checker that raises, exits, or answers with something that is no result is *unknown*, by name. What it found is never
-lost for what it could not say properly: a violation with details that JSON cannot hold stays a violation.
+A checker that raises, exits, or answers with something that is no result is *unknown*, by name. A finding is never lost
+because a part of it is malformed: a violation with details that JSON cannot hold stays a violation.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ __all__ = ["ask", "judged_nothing", "left_out", "name_of", "unknown_check"]
 
 
 def ask(checker: Checker, record: RunRecord, limit_s: float | None = None) -> CheckResult:
-    """What `checker` says about `record`: its result, or *unknown* with the checker's own error.
+    """Return the result of `checker` for `record`, or *unknown* with the checker's own error.
 
     A checker that finds itself contradicted (HarnessError) is a harness error. One that takes more than `limit_s`
-    seconds is ended: checkers answer within their own budgets, and this one has none, or does not keep to it.
+    seconds is ended: a checker answers within its own budget, and this one has none, or does not keep to it.
     """
     name = name_of(checker)
     try:
@@ -54,13 +54,13 @@ def ask(checker: Checker, record: RunRecord, limit_s: float | None = None) -> Ch
 
 
 def name_of(checker: Checker) -> str:
-    """The name of `checker`, or of its class where it has none that can be used."""
+    """Return the name of `checker`, or of its class where it has none that can be used."""
     name: object = getattr(checker, "name", None)
     return name if isinstance(name, str) and _holds(name) else type(checker).__name__
 
 
 def left_out(name: str, why: str) -> CheckResult:
-    """The result of a check that should have run and did not, for the reason `why`, half a sentence."""
+    """Return the result of a check that should have run and did not, for the reason `why`, half a sentence."""
     return CheckResult(
         checker=name,
         verdict=Verdict.UNKNOWN,
@@ -70,7 +70,7 @@ def left_out(name: str, why: str) -> CheckResult:
 
 
 def judged_nothing() -> CheckResult:
-    """The result for a run that no checker of the workload looked at: without one nothing was promised or refuted."""
+    """Return the result for a run that no checker of the workload judged: it neither kept nor broke a promise."""
     return CheckResult(
         checker="judged",
         verdict=Verdict.VACUOUS,
@@ -79,12 +79,12 @@ def judged_nothing() -> CheckResult:
 
 
 def unknown_check(name: str, sentence: str) -> CheckResult:
-    """The result of a checker that failed itself."""
+    """Return the result of a checker that failed itself."""
     return CheckResult(checker=name, verdict=Verdict.UNKNOWN, sentence=sentence, reason=Reason(cause=Cause.CHECKER))
 
 
 def _taken(name: str, answer: Any) -> CheckResult:
-    """`answer` where it is a result that can be written down, else as much of it as can."""
+    """Return `answer` where it can be written as JSON, else the parts of it that can."""
     problem = _problem(answer)
     if not problem:
         result: CheckResult = answer
@@ -100,13 +100,13 @@ def _taken(name: str, answer: Any) -> CheckResult:
 
 
 def _problem(answer: Any) -> str:
-    """What keeps `answer` from being a result of a check; '' when nothing does."""
+    """Return the reason why `answer` is no result of a check; '' when it is one."""
     if not isinstance(answer, CheckResult):
         return f"it returned {_short(answer)} and no CheckResult"
     if not isinstance(answer.verdict, Verdict):
         return f"its verdict is {_short(answer.verdict)} and none of {', '.join(Verdict)}"
     try:
-        # Written down and read back, every field has the type that readers of verdict.json rely on.
+        # A round trip through JSON checks the type of every field, on which the readers of verdict.json rely.
         msgspec.convert(msgspec.json.decode(msgspec.json.encode(answer)), CheckResult)
     except Exception as error:
         return f"its result cannot be written as JSON ({type(error).__name__}: {_short(str(error), 200)})"
@@ -117,7 +117,7 @@ def _problem(answer: Any) -> str:
 
 
 def _readable(name: str, finding: Finding) -> Finding:
-    """`finding` as it is where JSON can hold it, else without the fields that it cannot."""
+    """Return `finding` as it is where JSON can hold it, else without the fields that it cannot."""
     if not _problem(CheckResult(checker=name, verdict=Verdict.VIOLATION, sentence="", findings=(finding,))):
         return finding
     return Finding(
@@ -141,7 +141,7 @@ def _sequence(value: Any) -> Sequence[Any]:
 
 
 def _holds(value: object) -> bool:
-    """Whether JSON can hold `value`."""
+    """Return whether JSON can hold `value`."""
     try:
         msgspec.json.encode(value)
     except Exception:
@@ -150,7 +150,7 @@ def _holds(value: object) -> bool:
 
 
 def _short(value: object, length: int = 80) -> str:
-    """`value` as a person may read it, in `length` characters at most and in ASCII."""
+    """Return `value` for a person to read, in ASCII and in at most `length` characters."""
     try:
         text = ascii(value)
     except Exception:

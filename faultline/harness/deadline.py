@@ -1,6 +1,6 @@
-"""A limit on work that may never come to an end: a plug-in's loop, a search without a bound, a world that stands still.
+"""A limit on work that may never end: a plug-in's loop, a search without a bound, a world that stands still.
 
-The limit is generous, for its purpose is that there *is* an end, with a verdict that names what took so long. A timer
+The limit is generous, because it only has to ensure an end, with a verdict that names the slow part. A timer
 of the process (setitimer(2)) interrupts Python code wherever it is, in the main thread only. Code in C that does not
 return is beyond it; there the supervisor of the command ends the process.
 """
@@ -19,15 +19,16 @@ _AGAIN_S = 1.0
 
 
 class Overdue(BaseException):
-    """The limit of a `deadline` has passed. No Exception, so that a plug-in that catches those does not catch it."""
+    """The limit of a `deadline` has passed. It is no `Exception`, so that a plug-in's `except Exception` does not catch
+    it."""
 
 
 @contextlib.contextmanager
 def deadline(seconds: float) -> Iterator[None]:
-    """Raise Overdue in what is done inside when it takes more than `seconds`; again each second until it has left.
+    """Raise Overdue in the block when it takes more than `seconds`, and again each second until the block is left.
 
-    Deadlines nest: an inner one that is longer is cut to what is left of the outer one. Without effect outside the main
-    thread, and where there are no timers.
+    Deadlines nest: a longer inner one is cut to the rest of the outer one. A deadline has no effect outside the main
+    thread and on platforms without timers.
     """
     if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
         yield

@@ -1,11 +1,10 @@
-"""What a run really decided: the plan of a run of real processes, with everything in it as it turned out.
+"""The plan of a run of real processes, with the times and targets that the run turned out to have.
 
-A plan says *the leader, after two seconds*; the history says *cyrene, after 2.031 s*. Both are kept of every run: all
-draws of the generators stand in the plan (`run.json`), and what came of them, with real times and real targets, in the
-history. `as_it_happened` joins the two into a plan that aims every fault at the nodes and links it hit and invokes
-every operation when it was really invoked. Repeating that one asks whether the *schedule* shows the finding, repeating
-the plan whether the *idea* does.
-"""
+A plan says *the leader, after two seconds*; the history says *cyrene, after 2.031 s*. Every run keeps both: the plan
+(`run.json`) has all draws of the generators, and the history has their effects, with real times and real targets.
+`as_it_happened` joins the two into a plan that aims every fault at the nodes and links it hit and invokes every
+operation when it was really invoked. Repeating that plan tests whether the *schedule* shows the finding; repeating the
+original plan tests whether the *idea* does."""
 
 from __future__ import annotations
 
@@ -23,9 +22,10 @@ __all__ = ["as_it_happened"]
 
 
 def as_it_happened(plan: Plan, history: History) -> Plan:
-    """`plan` with the operations and faults of `history` in place of its own.
+    """Return `plan` with the operations and faults of `history` in place of its own ones.
 
-    What was never invoked or injected is left out; a fault that never stopped lasts until the heal.
+    Operations that were never invoked and faults that were never injected are left out; a fault that never stopped
+    lasts until the heal.
     """
     return msgspec.structs.replace(
         plan,
@@ -46,14 +46,14 @@ def _faults(plan: Plan, history: History) -> Iterator[PlannedFault]:
         if event.f.startswith("start-"):
             told = fault_begun(event)
             if told.fault >= len(plan.faults):
-                cause = f"it tells of fault {told.fault}, and the plan has {len(plan.faults)}"
+                cause = f"it names fault {told.fault}, but the plan has {len(plan.faults)} faults"
                 raise DamagedInput("history.jsonl", cause, place=f"event {event.index}")
             stop_us = min(stops.get(told.fault, plan.heal_us), plan.heal_us)
             yield _decided(plan.faults[told.fault], event, told, stop_us)
 
 
 def _decided(planned: PlannedFault, event: FaultEvent, told: FaultBegun, stop_us: int) -> PlannedFault:
-    """`planned`, aimed at what it hit. A fault that hit nobody is left as it was planned."""
+    """Return `planned`, aimed at what it hit. A fault that hit no node stays as it was planned."""
     nodes, links = told.nodes, told.links
     argument: dict[str, Any] = planned.argument | ({"links": [list(link) for link in links]} if links else {})
     return PlannedFault(

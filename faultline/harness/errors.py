@@ -29,13 +29,13 @@ class FaultlineError(Exception):
 
 
 class UsageError(FaultlineError):
-    """What the user asked for cannot be done as asked: unknown name, contradictory options, malformed input."""
+    """The request cannot be carried out as given: an unknown name, contradictory options, malformed input."""
 
     exit_code = 2
 
 
 class HarnessError(FaultlineError):
-    """The harness, its machine or its network failed; nothing is known about the system under test."""
+    """The harness, its machine or its network failed; the run says nothing about the system under test."""
 
     exit_code = 4
 

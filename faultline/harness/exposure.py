@@ -1,4 +1,4 @@
-"""The exposure ledger of a run: what the run did to the system, whatever the verdict.
+"""The exposure ledger of a run: everything the run did to the system, independent of the verdict.
 
 A pass is worth as much as the test behind it. The ledger counts the operations by outcome, follows each fault from the
 plan to its proof, and names the objects that hold an acknowledged write and were not read after the heal. If such an
@@ -22,14 +22,15 @@ __all__ = ["UNANSWERED", "Exposure", "FaultExposure", "OperationsInFlight", "exp
 UNANSWERED = frozenset(
     (NOT_CONNECTED, "timeout", "connection-lost", "connection-loss", "client-raised", "foreign-answer", "read-failed")
 )
-"""The error codes of operations that the store did not answer; any other failure is an answer. Adapters have words of
-their own for one thing, as `connection-loss` of ZooKeeper, and histories keep them."""
+"""The error codes of operations that the store did not answer; any other failure is an answer. Adapters use
+the words of their store, such as `connection-loss` of ZooKeeper, and histories keep them."""
 
 _NAMED = 20
 
 
 class OperationsInFlight:
-    """How many operations of `history` were in flight at some moment of an interval; open ones are until its end."""
+    """A count of the operations of `history` that were in flight in an interval; open ones are in flight until its
+    end."""
 
     def __init__(self, history: History) -> None:
         end_us = history.end_us()
@@ -87,7 +88,7 @@ class Exposure(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def due(self) -> int:
-        """How many of the written objects must be read after the heal: all of them, or FINAL_OBJECTS_MAX."""
+        """The number of written objects that must be read after the heal: all of them, or FINAL_OBJECTS_MAX."""
         return min(self.written, FINAL_OBJECTS_MAX)
 
     def figures(self) -> dict[str, int]:

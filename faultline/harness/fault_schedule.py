@@ -1,7 +1,7 @@
-"""Carries out a plan's faults on a fault port, proves each one, and records what really happened.
+"""The faults of a plan, carried out on a fault port: each one is proved, and its real effect is recorded.
 
-Shared by both worlds: the world calls `start`, `tick`, `stop` and `heal` at the planned times; this module resolves,
-verifies and writes the fault into the history and into the list of intervals.
+All worlds share it. The world calls `start`, `tick`, `stop` and `heal` at the planned times; the schedule resolves the
+target, verifies the fault, and writes it into the history and into the list of intervals.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ class FaultSchedule:
         self.marks: dict[str, int] = {}
 
     def tick_us(self, number: int) -> int:
-        """How often `tick` wants to be called while fault `number` lasts; 0 for never."""
+        """Return the interval at which `tick` is due while fault `number` lasts; 0 for never."""
         return self._parts.nemeses[self._plan.faults[number].kind].tick_us
 
     def is_active(self, number: int) -> bool:
-        """Has fault `number` started and not stopped?"""
+        """Return whether fault `number` has started and has not stopped."""
         return number in self._active
 
     def start(self, number: int) -> None:
@@ -86,7 +86,7 @@ class FaultSchedule:
             nemesis.tick(self._port, self._active[number][0], count)
 
     def stop(self, number: int) -> None:
-        """End fault `number`; harmless when it is not active."""
+        """End fault `number`; do nothing when it is not active."""
         if number not in self._active:
             return
         injection, interval = self._active.pop(number)
@@ -94,9 +94,9 @@ class FaultSchedule:
         self._close(number, interval)
 
     def heal(self) -> None:
-        """Undo everything, whatever state the faults are in; no fault starts after it.
+        """Undo every fault, in whatever state it is; no fault starts afterwards.
 
-        A fault that had not begun, though its time had come, is among the intervals as one that was not applied.
+        A fault that was due and had not begun is among the intervals, as one that was not applied.
         """
         self._healed = True
         for problem in self._parts.heal(self._port):
@@ -108,12 +108,12 @@ class FaultSchedule:
         self._history.fault("heal", {}, self._now_us())
 
     def intervals(self) -> list[FaultInterval]:
-        """The faults as they were, in order of the plan; one that is still on ends now."""
+        """Return the faults as they happened, in order of the plan; one that is still active ends now."""
         running = {number: self._ended(interval) for number, (_, interval) in self._active.items()}
         return [interval for _, interval in sorted((self._intervals | running).items())]
 
     def _note_those_left_out(self) -> None:
-        """A fault that did not happen must not look as if it had never been planned."""
+        """Record faults that were due and never began, so that they do not look as if they had never been planned."""
         now_us = self._now_us()
         for number, fault in enumerate(self._plan.faults):
             if number not in self._intervals and fault.at_us < self._plan.heal_us:

@@ -1,8 +1,9 @@
-"""Features: the rare situations of a system that its promise is about, declared so that it can be told which occurred.
+"""Features: the rare situations that a system's promise is about, declared so that a run can report which of them
+occurred.
 
-A node counts a *mark* when it gets somewhere (`trace.sometimes("snapshot-installed")`), and a run keeps the counts. A
+A node counts a *mark* when it reaches a state (`trace.sometimes("snapshot-installed")`), and a run keeps the counts. A
 *feature* is a mark that the system declares: what it means, which options it needs, and whether the promise rests on
-it. Of a real store, which knows of no trace, the lines of its members' logs tell that a feature was entered.
+it. A real store has no trace; there, lines in the logs of its members show that a feature was entered.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ __all__ = ["Feature", "due_features", "features_of", "possible_features"]
 
 
 class Feature(msgspec.Struct, frozen=True):
-    """One feature: the name of its mark, and in half a sentence what has happened when a run enters it.
+    """One feature: the name of its mark, and half a sentence that says what has happened when a run enters it.
 
-    It can be entered only with the options that it `needs`, and with none of `unless`. An `essential` one must be
-    entered by some run of a campaign whose fault set has one of `faults`, or of any campaign when that is empty: a
-    promise that rests on it was not tested otherwise. `log` is a regular expression: each line of a member's log in
-    which it is found tells that a real store has entered the feature.
+    It can be entered only with the options that it `needs`, and with none of `unless`. Some run of a campaign whose
+    fault set has one of `faults` (any campaign, when that is empty) must enter an `essential` feature; otherwise the
+    promise that rests on it was not tested. `log` is a regular expression: each line of a member's log that contains
+    it shows that a real store has entered the feature.
     """
 
     name: str
@@ -33,23 +34,24 @@ class Feature(msgspec.Struct, frozen=True):
     log: str = ""
 
     def is_possible(self, options: Mapping[str, str]) -> bool:
-        """Whether a system with these `options` can enter it."""
+        """Return whether a system with these `options` can enter the feature."""
         return all(options.get(name) == value for name, value in self.needs.items()) and not any(
             options.get(name) == value for name, value in self.unless.items()
         )
 
     def is_due(self, options: Mapping[str, str], fault_set: Iterable[str]) -> bool:
-        """Whether runs with these options and faults must enter it, some time."""
+        """Return whether some of the runs with these options and faults must enter the feature."""
         struck = not self.faults or not set(self.faults).isdisjoint(fault_set)
         return self.essential and struck and self.is_possible(options)
 
     def is_told_by(self, line: str) -> bool:
-        """Whether `line`, of the log of a member, tells that a real store has entered it."""
+        """Return whether `line`, from the log of a member, shows that a real store has entered the feature."""
         return bool(self.log) and re.search(self.log, line) is not None
 
 
 def features_of(system: object) -> tuple[Feature, ...]:
-    """Return the features that `system` declares; none if it has no `features`, which a plug-in may leave out."""
+    """Return the features that `system` declares; none if it has no attribute `features`, which a plug-in may leave
+    out."""
     features: tuple[Feature, ...] = getattr(system, "features", ())
     return features
 
@@ -60,5 +62,5 @@ def possible_features(system: object, options: Mapping[str, str]) -> tuple[Featu
 
 
 def due_features(system: object, options: Mapping[str, str], fault_set: Iterable[str]) -> tuple[Feature, ...]:
-    """The essential features that runs of `system` with these options and faults must enter, some time."""
+    """Return the essential features that some run of `system` with these options and faults must enter."""
     return tuple(each for each in possible_features(system, options) if each.is_due(options, tuple(fault_set)))

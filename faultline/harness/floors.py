@@ -1,9 +1,9 @@
-"""Floors under the exposure of a run: below one of them, a run that shows no violation is no pass but *vacuous*.
+"""Floors under the exposure of a run: a run below one of them that shows no violation is *vacuous* instead of a pass.
 
-One is for campaigns alone: what a single run need not enter, one of many must (`features`).
+The floor `features` is for campaigns alone: a single run need not enter a feature that one of many must enter.
 
-Each is a share from 0 to 1 with a default, which a plan can override (`[floors]`, `--floor NAME=SHARE`); 0 asks for
-nothing.
+Each floor is a share from 0 to 1 with a default, which a plan can override (`[floors]`, `--floor NAME=SHARE`); 0 turns
+the floor off.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["FLOORS", "Floor", "Shortfall", "checked_floors", "shortfalls"]
 
 
 class Floor(msgspec.Struct, frozen=True):
-    """A floor: its default share, what it is a share of, and what to change where a run falls below it."""
+    """A floor: its default share, the whole that it is a share of, and the remedy when a run falls below it."""
 
     default: float
     summary: str
@@ -30,28 +30,28 @@ class Floor(msgspec.Struct, frozen=True):
 FLOORS = {
     "operations-answered": Floor(
         0.2,
-        "of the operations, how many the store answered",
+        "the share of operations that the store answered",
         "Use fewer or shorter faults, or raise the client's time-out.",
     ),
     "faults-applied": Floor(
         0.8,
-        "of the planned faults, how many took effect",
-        "See why under the run's faults; plan fewer of them, or let the run last longer.",
+        "the share of planned faults that took effect",
+        "Read the reasons under the run's faults; plan fewer faults, or let the run last longer.",
     ),
     "faults-struck": Floor(
         0.5,
-        "of the faults that took effect, how many met operations in flight",
+        "the share of effective faults that met operations in flight",
         "Make the faults longer or the operations denser.",
     ),
     "writes-read": Floor(
         1.0,
-        "of the objects with an acknowledged write, how many were read after the heal",
-        "Let the final operations read every object, and the store recover before.",
+        "the share of objects with an acknowledged write that were read after the heal",
+        "Let the store recover, and then let the final operations read every object.",
     ),
     "features": Floor(
         1.0,
-        "of the features that promises rest on, how many some run of a campaign entered",
-        "Use more, longer or other faults, or more seeds; or ask for less with features under [floors] in the plan.",
+        "the share of essential features that some run of a campaign entered",
+        "Use more, longer or other faults, or more seeds; or lower the floor with features under [floors] in the plan.",
     ),
 }
 
@@ -64,7 +64,7 @@ class Shortfall(NamedTuple):
 
 
 def checked_floors(asked: Mapping[str, float]) -> dict[str, float]:
-    """The shares in `asked`. Raises UsageError for one that is no floor, or no share, or cannot go with another."""
+    """Return the shares in `asked`. Raise UsageError for an unknown floor, a bad share, or a contradiction."""
     for name, share in asked.items():
         if name not in FLOORS:
             raise UsageError(f"There is no floor called {name!r}.", f"There are {', '.join(FLOORS)}.")
@@ -72,7 +72,7 @@ def checked_floors(asked: Mapping[str, float]) -> dict[str, float]:
             raise UsageError(f"The floor {name} is a share from 0 to 1, not {share:g}.", f"Try {name}=0.5.")
     if asked.get("faults-applied") == 0 and asked.get("faults-struck", 0) > 0:
         raise UsageError(
-            "The floors contradict each other: faults-applied=0 asks for no fault, and "
+            "The floors contradict each other: faults-applied=0 asks for no fault, but "
             f"faults-struck={asked['faults-struck']:g} for faults that meet operations.",
             "Raise faults-applied above 0, or set faults-struck=0 too.",
         )
@@ -80,7 +80,7 @@ def checked_floors(asked: Mapping[str, float]) -> dict[str, float]:
 
 
 def shortfalls(exposure: Exposure, floors: Mapping[str, float]) -> Iterator[Shortfall]:
-    """The floors that `exposure`, of one run, does not reach, in order; `floors` are those with another share."""
+    """Yield the floors that `exposure`, of one run, does not reach, in order; `floors` replace default shares."""
     parts = {
         "operations-answered": (exposure.answered, exposure.operations, "operations were answered"),
         "faults-applied": (exposure.faults_applied, len(exposure.faults), "planned faults took effect"),

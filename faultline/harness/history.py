@@ -1,15 +1,14 @@
 """The history of a run: every operation and every fault, in the harness's own order, kept as columns.
 
 An operation is one *row*: its invocation and, once it completes, its outcome. Each invocation, completion and nemesis
-event also takes the next *index* of one common order; checkers decide by that order, never by comparing clocks. An
+event also takes the next *index* of one common order; checkers use that order and never compare clocks. An
 operation that never completed has `complete_index == OPEN` and counts as `info`.
 
 `history.jsonl` holds the same as one line per event, appended as it happens, so that a crash or Ctrl-C loses nothing:
 
     {"index":0,"time_us":1200,"type":"invoke","process":3,"worker":3,"node":"byzantium","f":"write","key":"k0","value":7}
-    {"index":1,"time_us":4310,"type":"ok","process":3,"f":"write","key":"k0","value":null}
-    {"index":2,"time_us":5000,"type":"info","process":"nemesis","f":"start-partition","value":{...}}
-"""
+{"index":1,"time_us":4310,"type":"ok","process":3,"f":"write","key":"k0","value":null}
+{"index":2,"time_us":5000,"type":"info","process":"nemesis","f":"start-partition","value":{...}}"""
 
 from __future__ import annotations
 
@@ -50,7 +49,7 @@ class Row(msgspec.Struct, frozen=True):
 
 
 class FaultEvent(msgspec.Struct, frozen=True):
-    """A nemesis event: `f` is `start-KIND`, `stop-KIND` or `heal`; `value` says what was asked and what was done."""
+    """A nemesis event: `f` is `start-KIND`, `stop-KIND` or `heal`; `value` has the request and its effect."""
 
     index: int
     time_us: int
@@ -59,7 +58,7 @@ class FaultEvent(msgspec.Struct, frozen=True):
 
 
 class _InvocationLine(msgspec.Struct, frozen=True, gc=False):
-    """An invocation as its JSON line has it: a record is encoded in a third of the time that a dictionary takes."""
+    """The JSON line of an invocation: a record is encoded in a third of the time that a dictionary takes."""
 
     index: int
     time_us: int
@@ -73,7 +72,7 @@ class _InvocationLine(msgspec.Struct, frozen=True, gc=False):
 
 
 class _CompletionLine(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """A completion as its JSON line has it: `error` stands there only if there was one, `node` only if it changed."""
+    """The JSON line of a completion: it has `error` only if there was one, and `node` only if it changed."""
 
     index: int
     time_us: int
@@ -87,7 +86,7 @@ class _CompletionLine(msgspec.Struct, frozen=True, gc=False, omit_defaults=True)
 
 
 class _FaultLine(msgspec.Struct, frozen=True, gc=False):
-    """A nemesis event as its JSON line has it."""
+    """The JSON line of a nemesis event."""
 
     index: int
     time_us: int
@@ -102,7 +101,7 @@ _Number = Annotated[int, msgspec.Meta(ge=-(1 << 60), le=1 << 60)]
 
 
 class _StoredLine(msgspec.Struct, frozen=True, gc=False):
-    """Any of the three as it is read back: every field has its type, and what some lines lack is None."""
+    """Any of the three lines as it is read back: every field has its type, and a field that the line lacks is None."""
 
     index: _Count
     time_us: _Count
@@ -123,9 +122,9 @@ class History:
     """Operations as parallel columns, faults as a list; grows while a run goes on.
 
     `node` is the node that answered, as far as is known, else `first_node`, the one that was asked first.
-    `sink`, when given, receives every event as one encoded JSON line with its newline. One that raises OSError (a full
-    disk) is given no more: the run goes on and is judged by what is in memory. `problems` tells of that, and of answers
-    of clients that could not be recorded: sentences, each a failure of the harness or of a plug-in.
+    `sink`, when given, receives every event as one encoded JSON line with its newline. After an OSError (a full
+    disk) it receives no more: the run goes on and is judged by the history in memory. `problems` has a sentence for
+    that, and for each answer of a client that could not be recorded: failures of the harness or of a plug-in.
     """
 
     def __init__(self, sink: EventSink | None = None) -> None:
@@ -151,10 +150,8 @@ class History:
     def __len__(self) -> int:
         return len(self.process)
 
-    # -- recording ----------------------------------------------------------------------------------------------
-
     def invoke(self, operation: Operation, time_us: int, worker: int, node: str) -> int:
-        """Record an invocation by `worker` against `node`; returns its row."""
+        """Record an invocation by `worker` against `node`, and return its row."""
         row = len(self.process)
         self.process.append(operation.process)
         self.worker.append(worker)
@@ -206,10 +203,8 @@ class History:
             told = f"The history could not be written beyond event {line.index}: {error.strerror or error}."
             self.problems += (told,)
 
-    # -- reading ------------------------------------------------------------------------------------------------
-
     def row(self, row: int) -> Row:
-        """The operation in `row` as a record."""
+        """Return the operation in `row` as a record."""
         return Row(
             row,
             self.process[row],
@@ -228,18 +223,18 @@ class History:
         )
 
     def rows(self) -> Iterator[Row]:
-        """All operations in order of invocation."""
+        """Return all operations in order of invocation."""
         return map(self.row, range(len(self)))
 
     def rows_by_key(self) -> dict[str | None, list[int]]:
-        """The rows of each key, keys in order of first use, rows in order of invocation."""
+        """Return the rows of each key, keys in order of first use, rows in order of invocation."""
         by_key: dict[str | None, list[int]] = {}
         for row, key in enumerate(self.key):
             by_key.setdefault(key, []).append(row)
         return by_key
 
     def head(self, rows: int) -> History:
-        """The first `rows` operations, without faults, for whoever only wants to see what kind of history it is."""
+        """Return the first `rows` operations, without faults: enough to recognise the kind of history."""
         beginning = History()
         for name, column in vars(self).items():
             if isinstance(column, list) and name != "faults":
@@ -247,23 +242,21 @@ class History:
         return beginning
 
     def end_us(self) -> int:
-        """The time of the last event, 0 for an empty history."""
+        """Return the time of the last event, 0 for an empty history."""
         last_fault = self.faults[-1].time_us if self.faults else 0
         return max([last_fault, *self.invoke_us, *self.complete_us], default=0)
 
-    # -- one line per event -------------------------------------------------------------------------------------
-
     def events(self) -> Iterator[dict[str, Any]]:
-        """Every event as the dictionary of its JSON line, in order of index."""
+        """Return every event as the dictionary of its JSON line, in order of index."""
         return (msgspec.to_builtins(line) for line in self._lines())
 
     def to_jsonl(self) -> bytes:
-        """The whole history as the bytes of `history.jsonl`."""
+        """Return the whole history as the bytes of `history.jsonl`."""
         return b"".join(map(_encoded, self._lines()))
 
     def digest(self) -> str:
-        """SHA-256 of `to_jsonl`, in hexadecimal: two runs are the same execution when their digests are."""
-        import hashlib  # here, because it takes longer to load than a small history to check
+        """Return the SHA-256 of `to_jsonl`, in hexadecimal: equal digests mean the same execution."""
+        import hashlib  # Imported late, because loading it takes longer than checking a small history.
 
         return hashlib.sha256(self.to_jsonl()).hexdigest()
 
@@ -291,7 +284,7 @@ class History:
         return history
 
     def _replay(self, event: _StoredLine, rows: dict[int, int]) -> None:
-        """Take the next event; raises ValueError when it cannot follow those before it."""
+        """Take the next event; raise ValueError when it cannot follow those before it."""
         if event.index < self.next_index:
             raise ValueError(f"index {event.index} comes after index {self.next_index - 1}")
         self.next_index = event.index
@@ -308,7 +301,7 @@ class History:
             rows[process] = self.invoke(operation, event.time_us, worker, event.node or "")
         else:
             if process not in rows:
-                raise ValueError(f"process {process} completes what it has not invoked")
+                raise ValueError(f"process {process} completes an operation that it has not invoked")
             outcome = Outcome(event.type, event.value, event.error, event.node)
             self.complete(rows.pop(process), outcome, event.time_us)
 

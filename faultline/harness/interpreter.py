@@ -1,9 +1,9 @@
-"""The interpreter: turns a generator into invocations and their completions into history, without any I/O.
+"""The interpreter turns a generator into invocations, and records their completions, without any I/O.
 
-It owns the workers and their processes; a world owns time, clients and the network. The world asks `poll` what may
-start now, performs it, and reports each answer with `complete`. One thing is never left to chance: a process whose
-operation ended in `info` is retired, because that operation may still be running, and its worker goes on under the next
-process id (Jepsen, `generator/interpreter.clj`).
+It owns the workers and their processes; a world owns time, clients and the network. The world takes the operations that
+may start now from `poll`, performs them, and reports each answer with `complete`. A process whose operation ended in
+`info` always retires, because that operation may still be running, and its worker goes on under the next process id
+(Jepsen, `generator/interpreter.clj`).
 
     world: poll(now) -> dispatches ... complete(worker, outcome, now) -> poll(now) ... until finished
 
@@ -69,24 +69,24 @@ class Interpreter:
         return self._exhausted and (self._is_idle() or self._abandoned)
 
     def process_of(self, worker: int) -> int:
-        """The process id under which `worker` invokes at present."""
+        """Return the process id under which `worker` invokes at present."""
         return self._processes[worker]
 
     def in_flight(self) -> list[int]:
-        """The rows of the operations that have been invoked and have not completed, by worker."""
+        """Return the rows of the operations that have been invoked and have not completed, by worker."""
         return [row for row in self._rows if row != _IDLE]
 
     def next_wake_us(self) -> int | None:
-        """When to poll again if nothing completes before; None: only after a completion. As of the last poll."""
+        """Return when to poll again if nothing completes before, as of the last poll; None: only after a completion."""
         return self._wake_us
 
     def poll(
         self, now_us: int, due_us: int | None = None, is_ready: Callable[[int], bool] | None = None
     ) -> list[Dispatch]:
-        """Everything that may start at `now_us`, recorded as invoked, in the order in which it must be performed.
+        """Return the operations that may start at `now_us`, recorded as invoked, in the order in which to perform them.
 
-        With `due_us` nothing starts that is due later than that, whatever the time. A worker for which `is_ready` says
-        no is held instead, and its operation left to it.
+        With `due_us` no operation starts that is due later, whatever the time. A worker that `is_ready` refuses is held
+        instead, and keeps its operation.
         """
         dispatches: list[Dispatch] = []
         due_us = now_us if due_us is None else min(now_us, due_us)
@@ -96,10 +96,13 @@ class Interpreter:
             if offer is None:
                 self._exhausted = True
                 break
+            # A draft that is dropped leaves the generator as it was: asking commits to nothing, so the operation is
+            # offered again later. Only a pending answer or a performed draft moves the generator on.
             if type(offer) is not Draft:
                 self._generator = following
             elif offer.at_us <= due_us and is_ready is not None and not is_ready(offer.worker):
                 self._free ^= 1 << (offer.worker + 1)
+                # Ask again without this worker: another free worker may have an operation that is due.
                 self._held.add(offer.worker)
                 continue
             elif offer.at_us <= due_us:
@@ -117,7 +120,7 @@ class Interpreter:
         return dispatches
 
     def _is_idle(self) -> bool:
-        """Whether no operation is in flight."""
+        """Return whether no operation is in flight."""
         return self._free.bit_count() + len(self._held) == self._workers
 
     def _invoke(self, draft: Draft, now_us: int) -> Dispatch:
@@ -125,7 +128,7 @@ class Interpreter:
         bit = 1 << (worker + 1)
         if not self._free & bit:
             raise HarnessError(
-                f"The generator gave worker {worker} an operation at {now_us} us while it is busy or no client.",
+                f"The generator gave worker {worker} an operation at {now_us} us, but it is busy or no client.",
                 "A draft that names its worker must name a free one of its context.",
             )
         self._free ^= bit
@@ -139,15 +142,14 @@ class Interpreter:
     def complete(
         self, worker: int, outcome: Outcome, now_us: int, row: int | None = None, *, hold: bool = False
     ) -> bool:
-        """Record how the operation of `worker` ended; True when its process retired and needs a fresh client.
+        """Record the outcome of `worker`'s operation; return whether its process retired and needs a fresh client.
 
-        With `hold` the worker is given nothing to do until `release`: its client has no connection.
+        With `hold` the worker gets no operation until `release`: its client has no connection.
 
         An operation completes at most once: a second completion raises HarnessError (pass the `row` of the dispatch to
-        catch one that comes when the worker is already on its next operation). After `abandon` nothing is recorded.
-        What is no outcome, or holds what a history cannot, says nothing about the operation: it is `info`, and the
-        history has the client's error among its problems.
-        """
+        catch one that comes when the worker is already on its next operation). After `abandon` nothing is recorded. An
+        answer that is no outcome, or that a history cannot hold, says nothing about the operation: it becomes `info`,
+        and the client's error goes to the history's problems."""
         if self._abandoned:
             return False
         open_row = self._rows[worker]
@@ -179,7 +181,7 @@ class Interpreter:
         self._free |= 1 << (worker + 1)
 
     def _note(self, row: int, problem: str) -> None:
-        """Keep the first such error: a client that makes it once makes it at every operation."""
+        """Keep the first such error only: a client that makes it once makes it at every operation."""
         history = self._history
         if not any(told.startswith(_CLIENT_ERROR) for told in history.problems):
             history.problems += (f"{_CLIENT_ERROR} of operation {row} ({history.f[row]}): {problem}.",)
@@ -196,9 +198,9 @@ class Interpreter:
             self._generator, self._listens, self._exhausted = generator, generator.listens, False
 
     def abandon(self, now_us: int) -> None:
-        """Stop: nothing more is invoked, and operations in flight stay open, which counts as `info`.
+        """Stop: invoke nothing more, and leave operations in flight open, which counts as `info`.
 
-        `now_us` bounds what was waited for; it is not written anywhere, because nothing completes at it.
+        `now_us` ends the waiting; it is not written anywhere, because nothing completes then.
         """
         self._exhausted = True
         self._abandoned = True

@@ -1,7 +1,7 @@
 """Invariants: statements about the inside of a system, checked on the typed events its nodes emit.
 
 History checkers see only what clients saw; many bugs never get that far (a vote that is not durable is found by "one
-leader per generation" a thousand times sooner). An invariant observes, it cannot influence the run.
+leader per generation" a thousand times sooner). An invariant observes the run and cannot influence it.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ Report = Callable[[Breach], None]
 
 
 class Invariant(Protocol):
-    """One invariant of a system, alive for one run. `events` is a plain attribute with the types it wants to see.
+    """One invariant of a system, for one run. `events` is a plain attribute with the event types that it observes.
 
-    It may also have `broken_by`: the event types at which alone it ever reports a breach, when these are fewer. A run
-    in which none of them occurred need not be looked at.
+    It may also have `broken_by`, when it can report a breach only at some of these types. A run in which none of those
+    occurred need not be checked.
     """
 
     id: str
@@ -38,7 +38,7 @@ class Invariant(Protocol):
 
     @property
     def events(self) -> tuple[type[msgspec.Struct], ...]:
-        """The event types to show to it."""
+        """The event types that it observes."""
 
     def observe(self, time_us: int, node: str, event: Any, report: Report) -> None:
         """Look at one event; call `report` when it breaks the invariant."""
@@ -46,23 +46,23 @@ class Invariant(Protocol):
 
 @runtime_checkable
 class FinalInvariant(Protocol):
-    """An invariant that also speaks about the end of a run: what must be so some time after everything was healed."""
+    """An invariant that also covers the end of a run: a state that must be reached some time after the heal."""
 
     def finish(self, healed_us: int, end_us: int, report: Report) -> None:
-        """The run is over; all faults ended at `healed_us`. Called in the simulated world, once."""
+        """Judge the end of the run; all faults ended at `healed_us`. The simulated world calls it once."""
 
 
 def events_that_break(invariant: Invariant) -> tuple[type[msgspec.Struct], ...]:
-    """The event types at which alone `invariant` can be broken; empty when that may be any event, or the end."""
+    """Return the event types at which `invariant` can be broken; empty when any event or the end can break it."""
     broken_by: tuple[type[msgspec.Struct], ...] = getattr(invariant, "broken_by", ())
     return () if hasattr(invariant, "finish") else broken_by
 
 
 class ReportingInvariant:
-    """A base for invariants that spares them the form of a breach. Nobody must inherit from it.
+    """A base for invariants that builds the breach for them. Inheriting from it is optional.
 
-    `events` and `broken_by` are the types of events that it looks at, and those at which alone it can be broken.
-    `needs_order` is true where reports of different nodes must come in the order in which they were made.
+    `events` are the event types that it observes, and `broken_by` those at which it can be broken. `needs_order` is
+    true where the reports of different nodes must arrive in the order in which they were made.
     """
 
     id = ""

@@ -1,4 +1,4 @@
-"""From a record to a judgement: run the checkers, merge their verdicts, say it in one sentence."""
+"""From a record to a judgement: run the checkers, merge their verdicts, and sum them up in one sentence."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from faultline.harness.workload import Checker
 __all__ = ["CHECK_LIMIT_S", "judge", "judge_by"]
 
 CHECK_LIMIT_S = 600.0
-"""How long one checker may take after a run. Those that ship answer within seconds, by their own budgets."""
+"""The time that one checker may take after a run. Shipped checkers answer within seconds, by their own budgets."""
 
 
 def judge(record: RunRecord, parts: Parts, *, run_id: str, replay: str = "", probes: bool = False) -> Judgement:
     """Judge `record` with the checkers of `parts`, each within CHECK_LIMIT_S; otherwise as `judge_by`.
 
-    With `probes`, probe what a pass is worth if the run belongs to the sample (`faultline.harness.sensitivity`).
+    With `probes`, measure the sensitivity of a pass if the run belongs to the sample (`faultline.harness.sensitivity`).
     """
     judgement = judge_by(parts.checkers, record, run_id=run_id, replay=replay, limit_s=CHECK_LIMIT_S)
     features = possible_features(parts.system, record.plan.options)
@@ -51,8 +51,8 @@ def judge_by(
     """Judge `record` with `checkers`, most important first.
 
     A checker that fails answers *unknown* (`faultline.harness.checks`): its failure must not cost the verdicts of the
-    others. `replay` is the command that shows the run again. `without` names checkers that cannot be asked, each with
-    the reason, half a sentence: each of those is *unknown*. A checker that takes more than `limit_s` seconds is ended.
+    others. `replay` is the command that shows the run again. `without` names checkers that cannot run, each with
+    the reason, half a sentence: they are *unknown*. A checker that takes more than `limit_s` seconds is ended.
     """
     due, missing = list(checkers), without or {}
     digest = record.history.digest()
@@ -103,14 +103,15 @@ def _asked_or_left_out(
 
 
 def _changed(record: RunRecord, digest: str) -> list[str]:
-    """That a checker changed the history, so that those after it judged another one."""
+    """Return the problem of a history that a checker changed, because the checkers after it judged another history."""
     if record.history.digest() == digest:
         return []
     return ["A checker changed the history while it judged it, so the checkers after it judged another history."]
 
 
 def _beginning(verdict: Verdict, record: RunRecord) -> str:
-    """That somebody stopped the run, before anything else: it is why it tested little. A violation stands without."""
+    """Return the first words for an interrupted run: the interruption is why it tested little. A violation needs
+    none."""
     if not record.interrupted or verdict in (Verdict.VIOLATION, Verdict.HARNESS_ERROR):
         return ""
     operations = len(record.history)
@@ -144,7 +145,7 @@ def _counts(record: RunRecord) -> dict[str, int]:
 
 
 def _overlap(record: RunRecord) -> dict[str, int]:
-    """How many operations were in flight during each kind of fault, an operation counted once for every fault."""
+    """Return the number of operations in flight during each kind of fault, each counted once for every fault."""
     in_flight = OperationsInFlight(record.history)
     overlap: dict[str, int] = {}
     for fault in record.faults:

@@ -1,4 +1,4 @@
-"""The judgement of one run: what `verdict.json` holds."""
+"""The judgement of one run: the contents of `verdict.json`."""
 
 from __future__ import annotations
 
@@ -19,13 +19,12 @@ class Judgement(msgspec.Struct, kw_only=True):
     """A run, judged. Written as `verdict.json`; every field is plain data with a stable meaning.
 
     `cell` is the campaign cell without the seed, `sentence` the first line of every report, `findings` most important
-    first. `checks_due` names the checks that had to run, `checks` says what each of those that ran came to. `warnings`
-    say how the run may have tested too little, `counts` operations by outcome, `overlap` operations in flight during
-    each kind of fault, `exposure` is the ledger of what the run did, `sensitivity` what a pass would have shown of
-    inserted anomalies, `options_changed` the options that are not as the system has them by default, `replay` the
-    command that shows it again, `signature` groups equal violations, `started_at` is the moment 0 of a run of real
-    processes, in UTC; `interrupted` says that somebody stopped the run.
-    """
+    first. `checks_due` names the checks that had to run, `checks` has the result of each that ran. `warnings` are the
+    signs that the run tested too little. `counts` counts operations by outcome, `overlap` those in flight during each
+    kind of fault. `exposure` is the ledger of the run, `sensitivity` the share of inserted anomalies that a pass would
+    have shown, `options_changed` the options that differ from the system's defaults, `replay` the command that repeats
+    the run. `signature` groups equal violations, `started_at` is the moment 0 of a run of real processes, in UTC;
+    `interrupted` is true when the run was stopped early."""
 
     schema: int = SCHEMA
     run_id: str

@@ -2,8 +2,8 @@
 
     RUN/minimal/run.json, history.jsonl, verdict.json
 
-It is an ordinary run folder, so every command that takes a run takes it too. The judgement of the full run says how
-small it is, under `detail["minimal"]`.
+It is an ordinary run folder, so every command that takes a run takes it too. The judgement of the full run has its
+size under `detail["minimal"]`.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ __all__ = ["Minimal", "keep_minimal_run", "minimal_run"]
 
 
 class Minimal(msgspec.Struct, frozen=True, kw_only=True):
-    """How small a violation could be made: what is left of what there was, and what it cost to find out.
+    """The size of a minimal run: the parts that are left of the original plan, and the cost of the search.
 
-    `complete` means that nothing more can be taken out of the plan without losing the violation; else the budget of
-    `runs` was spent. `replay` is the command that shows the minimal run, `signature` the kind of violation that was
-    kept, and `needs` the faults that are left, by kind and planned time.
+    `complete` means that no further part can be taken out of the plan without losing the violation; otherwise the
+    budget of `runs` was spent. `replay` is the command that repeats the minimal run, `signature` the kind of violation
+    that was kept, and `needs` the faults that are left, by kind and planned time.
     """
 
     operations: int
@@ -53,11 +53,11 @@ def keep_minimal_run(
     replay_of: Callable[[Path], str],
     signature: str = "",
 ) -> tuple[Minimal, RunRecord, Judgement]:
-    """Shrink the violation of `plan`, keep its minimal run in `folder/minimal`, and say how small it is.
+    """Shrink the violation of `plan`, keep its minimal run in `folder/minimal`, and return its size.
 
-    `judgement` is what the full run came to, `replay_of` makes the replay command of a folder. The most important
-    finding is kept, or the one of this `signature`. Returns the summary and the minimal run's record (with messages)
-    and judgement, for reports.
+    `judgement` is that of the full run, `replay_of` makes the replay command of a folder. The most important finding
+    is kept, or the one of this `signature`. Return the summary and the minimal run's record (with messages) and
+    judgement, for reports.
     """
     told_by = signature or judgement.signature
     shrunk = shrink(plan, same_violation(parts, told_by, any_finding=told_by != judgement.signature))
@@ -78,7 +78,7 @@ def keep_minimal_run(
 
 
 def minimal_run(plan: Plan, shrunk: Shrunk, smallest: Judgement, signature: str) -> Minimal:
-    """The summary of a shrunken `plan`, whose run was judged `smallest`; it was shrunk to keep `signature`."""
+    """Return the summary of a shrunken `plan`, whose run was judged `smallest`; it was shrunk to keep `signature`."""
     return Minimal(
         operations=len(shrunk.plan.operations),
         operations_before=len(plan.operations),

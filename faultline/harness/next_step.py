@@ -1,6 +1,6 @@
-"""What to do next about a run or a history that was not decided: one sentence, by the reason that its check gave.
+"""The next step for a run or a history that was not decided: one sentence, chosen by the reason that its check gave.
 
-What was established is said elsewhere and stands; the next step only says how to get to know the rest.
+Results that were established stand, and are told elsewhere; the next step only says how to establish the rest.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from faultline.harness.verdict import Cause, Reason, Verdict
 __all__ = ["Again", "check_line", "next_step", "next_step_of"]
 
 _MORE_STEPS = 25
-"""From the budget of a run to that of `faultline check`, and so on from there."""
+"""The factor from the budget of a run to that of `faultline check`, and on from there."""
 
 _MORE_TIME = 10
 
 
 class Again(NamedTuple):
-    """How the history can be judged again.
+    """The commands that judge the history again.
 
-    `check` is the command without the option that is to change, empty when nothing is kept to be judged; `model_free`
-    is the command without a model; `replay` does the run again; `timeout_s` is the limit that was set.
+    `check` is the command without the option that is to change, empty when no history was kept; `model_free` is the
+    command without a model; `replay` repeats the run; `timeout_s` is the limit that was set.
     """
 
     check: str = ""
@@ -34,7 +34,7 @@ class Again(NamedTuple):
 
 
 def next_step_of(judgement: Judgement) -> str:
-    """What to do about `judgement`; empty unless its verdict is *unknown*."""
+    """Return the next step for `judgement`; empty unless its verdict is *unknown*."""
     if judgement.verdict is not Verdict.UNKNOWN:
         return ""
     check = next((check for check in judgement.checks if check.verdict is Verdict.UNKNOWN), None)
@@ -43,17 +43,17 @@ def next_step_of(judgement: Judgement) -> str:
 
 
 def check_line(replay: str) -> str:
-    """The command that judges the recorded history again, when the line `replay` names the folder of a run."""
+    """Return the command that judges the recorded history again, when the line `replay` names the folder of a run."""
     try:
         words = shlex.split(replay)
     except ValueError:
-        # The line of a stored run, which may be anybody's text.
+        # The line comes from a stored run and may be any text, so it is parsed as a shell would and never trusted.
         return ""
     return shlex.join(["faultline", "check", words[2]]) if words[:2] == ["faultline", "replay"] and words[2:] else ""
 
 
 def next_step(reason: Reason | None, again: Again) -> str:
-    """One sentence about what to do next for `reason`; for none, what can be said without."""
+    """Return one sentence with the next step for `reason`, or a general one when there is no reason."""
     if reason is None:
         return _ask_another(again, "The checker gives no reason")
     return _STEPS[reason.cause](reason, again)
@@ -63,7 +63,8 @@ def _more_steps(reason: Reason, again: Again) -> str:
     option = f"{reason.option.replace('_', '-')}={max(reason.value, 1) * _MORE_STEPS}"
     fewer = "let fewer operations come together: fewer of them, or more keys"
     if not again.check and again.replay:
-        return f"Do it again, which keeps it ({again.replay}), and check it with --option {option}; or {fewer}."
+        again_kept = f"Repeat the run, which keeps its history ({again.replay})"
+        return f"{again_kept}, and check that with --option {option}; or {fewer}."
     if not again.check:
         return f"Judge it with a larger budget ({option}), or {fewer}."
     return f"Judge it again with a larger budget: {again.check} --option {option}; or {fewer}."
@@ -80,35 +81,35 @@ def _smaller(reason: Reason, again: Again) -> str:
     if reason.option and again.check:
         option = f"{reason.option.replace('_', '-')}={reason.value}"
         return f"Let larger parts be searched: {again.check} --option {option}; or record fewer transactions."
-    return "Record fewer transactions, by fewer clients: what is too large is not begun with."
+    return "Record fewer transactions, by fewer clients: a search that is too large is not begun."
 
 
 def _test_more(_reason: Reason, again: Again) -> str:
     errors = f"; see how operations ended: {again.model_free} --model errors" if again.model_free else ""
-    return f"Let more succeed of what is judged: more operations, a longer run, or fewer faults{errors}."
+    return f"Let more of the judged operations succeed: with more operations, a longer run, or fewer faults{errors}."
 
 
 def _fewer_lost(_reason: Reason, _again: Again) -> str:
     return (
-        "What is recorded cannot tell: run it again with fewer faults or with clients that wait longer, so that fewer "
-        "operations end without an answer."
+        "The recorded history cannot decide it: run it again with fewer faults or with clients that wait longer, "
+        "so that fewer operations end without an answer."
     )
 
 
 def _read_out(_reason: Reason, _again: Again) -> str:
-    return "Run it again so that it ends with reads until nothing more comes: with fewer operations or fewer faults."
+    return "Run it again with fewer operations or faults, so that its final reads go on until nothing more comes."
 
 
 def _distinct(_reason: Reason, _again: Again) -> str:
-    return "Run it again with writes that have a value each which no other write of the key has."
+    return "Run it again with a different value for each write of a key."
 
 
 def _to_the_end(_reason: Reason, again: Again) -> str:
-    return f"Let it run on after the heal, without an interruption{_by(again.replay)}."
+    return f"Let the run go on after the heal, without an interruption{_by(again.replay)}."
 
 
 def _mend_harness(_reason: Reason, again: Again) -> str:
-    return f"Mend first what went wrong in the harness (see the errors), then do it again{_by(again.replay)}."
+    return f"First repair the failure of the harness (see the errors), then repeat the run{_by(again.replay)}."
 
 
 def _mend_checker(_reason: Reason, again: Again) -> str:
@@ -116,7 +117,7 @@ def _mend_checker(_reason: Reason, again: Again) -> str:
 
 
 def _do_again(_reason: Reason, again: Again) -> str:
-    return f"Do the run again, to its end, so that nothing is missing{_by(again.replay)}."
+    return f"Repeat the run, to its end, so that nothing is missing{_by(again.replay)}."
 
 
 def _name_logs(_reason: Reason, _again: Again) -> str:

@@ -1,4 +1,4 @@
-"""An operation: what one client process asks of the store.
+"""An operation: one request of a client process to the store.
 
 `process` is a logical single-threaded client. A *worker* is the harness's own thread of work: it starts as process
 `w` and, each time an operation of its process ends in `info`, goes on under a new process id, because a process whose

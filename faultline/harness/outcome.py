@@ -1,12 +1,12 @@
-"""What an operation came to: `ok`, `fail` or `info`.
+"""The outcome of an operation: `ok`, `fail` or `info`.
 
 - `ok`: it certainly happened;
 - `fail`: it certainly did not happen, and never will;
-- `info`: nobody knows. It may have happened, may still happen, or never will.
+- `info`: the outcome is unknown. It may have happened, may still happen, or never will.
 
 Indefinite is the default. A client error becomes `fail` only when its code stands in a registry of *definite* errors:
-an error that is called definite by mistake makes the checker see ghosts, one that is called indefinite by mistake only
-costs it time. (Maelstrom's error table is the model of the registry.)
+an error that is wrongly called definite makes the checker report violations that never happened; an error that is
+wrongly called indefinite only costs it time. (Maelstrom's error table is the model of the registry.)
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ CAS_MISMATCH = "cas-mismatch"
 """The error code of a compare-and-set whose precondition did not hold: definite, and an observation of the state."""
 
 NOT_CONNECTED = "not-connected"
-"""The error code of an operation for which no connection came about: definite, since nothing was said. A worker that
-meets it backs off, and the ledger of a run counts it apart: such an operation tests nothing."""
+"""The error code of an operation for which no connection was made: definite, since nothing was sent. A worker that
+gets it backs off, and the ledger of a run counts it apart: such an operation tests nothing."""
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """The completion of one operation: `value` is what the store answered, `error` a short code when it did not.
+    """The completion of one operation: `value` is the store's answer, `error` a short code when there is none.
 
     `node` names the node that answered, when the client knows it and it may differ from the one asked first.
     """
@@ -52,25 +52,27 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 def ok(value: Any = None, node: str | None = None) -> Outcome:
-    """An operation that certainly took effect and answered `value`, through `node` if that is known."""
+    """Return the outcome of an operation that certainly took effect and answered `value`, through `node` if that is
+    known."""
     return Outcome("ok", value, None, node)
 
 
 def fail(error: str) -> Outcome:
-    """An operation that certainly took no effect. Prefer `OutcomeRegistry.outcome`, which knows the definite errors."""
+    """Return the outcome of an operation that certainly took no effect. Prefer `OutcomeRegistry.outcome`, which knows
+    the definite errors."""
     return Outcome("fail", None, error)
 
 
 def info(error: str) -> Outcome:
-    """An operation whose effect is unknown."""
+    """Return the outcome of an operation whose effect is unknown."""
     return Outcome("info", None, error)
 
 
 def unrecordable(outcome: object) -> str:
-    """Why `outcome`, which a client gave, cannot be recorded: half a sentence, '' when it can.
+    """Return the reason why a client's `outcome` cannot be recorded: half a sentence, '' when it can be.
 
-    A history is written as JSON, and what cannot be written cannot be judged again: a kind that is none of the three,
-    an object, half a character, a number that is none.
+    A history is written as JSON, and an outcome that cannot be written cannot be judged again: one with an unknown
+    kind, with an object, with half a surrogate pair, or with NaN.
     """
     if type(outcome) is not Outcome:
         return f"it gave {ascii(outcome)[:80]} and no Outcome"
@@ -84,7 +86,7 @@ def unrecordable(outcome: object) -> str:
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether JSON holds `value` as it is. Most values are numbers and short texts, so those are looked at first."""
+    """Return whether JSON holds `value` unchanged. Numbers and short texts come first, as most values are those."""
     kind = type(value)
     if value is None or kind is bool or (kind is str and value.isascii()):
         return True
@@ -115,5 +117,5 @@ class OutcomeRegistry:
         return self._definite
 
     def outcome(self, error: str, node: str | None = None) -> Outcome:
-        """Classify the error code `error`, which `node` answered with if that is known."""
+        """Return the outcome for the error code `error`, which `node` answered if that is known."""
         return Outcome("fail" if error in self._definite else "info", None, error, node)

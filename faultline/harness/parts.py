@@ -17,16 +17,16 @@ __all__ = ["Parts", "refuse_what_cannot_run"]
 
 
 _SHOWS_LIKE = {"hosts": "local"}
-"""A bug shows in a world where it shows in this one: both run the same processes in real time."""
+"""A bug that shows in the second world also shows in the first: both run the same processes in real time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """Everything a run is put together from.
+    """All objects that a run is made of.
 
     `system_path` is `module:attribute`, so that another process can import the system; `nemeses` by kind; `package`
-    plans the faults; `checkers` judge the run; `heal` undoes every fault and returns what it could not; `anomalies` are
-    those that a pass of the workload is probed with, None where there are none.
+    plans the faults; `checkers` judge the run; `heal` undoes every fault and returns those that it could not undo;
+    `anomalies` are inserted to measure the sensitivity of a pass, None where there are none.
     """
 
     system: NodeSystem
@@ -48,7 +48,7 @@ def refuse_what_cannot_run(plan: Plan, parts: Parts, capabilities: frozenset[str
     for kind in dict.fromkeys(fault.kind for fault in plan.faults):
         if kind not in parts.nemeses:
             known = ", ".join(sorted(parts.nemeses))
-            raise UsageError(f"The plan has a fault of the kind {kind!r}, which is not known.", f"There are {known}.")
+            raise UsageError(f"The plan has a fault of the unknown kind {kind!r}.", f"There are {known}.")
         missing = parts.nemeses[kind].needs - capabilities
         if missing:
             raise UsageError(

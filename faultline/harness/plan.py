@@ -1,7 +1,7 @@
-"""A run's plan: plain data that both worlds carry out, and all that is needed to do it again.
+"""A run's plan: plain data that every world carries out, and all that is needed to repeat the run.
 
 Operations and faults stand at absolute times and faults name their targets symbolically (`leader`), so that taking one
-out moves no other. Together with weather that is a pure function of (seed, stream, time) this is what lets
+out moves no other. Together with weather that is a pure function of (seed, stream, time), this lets
 counterexamples shrink, and survive changes of the code under test.
 
 A plan may come from a file: the types say which numbers and names make sense, and reading refuses others.
@@ -31,7 +31,7 @@ NODE_NAMES = ("athens", "byzantium", "cyrene", "delphi", "ephesus", "fatima", "g
 """The names of simulated and local nodes, in order; see `node_names` for more than these."""
 
 WORKERS_MAX = 10_000
-"""No run has more workers."""
+"""The largest number of workers of a run."""
 
 FAULT_TARGETS = ("leader", "follower", "last-follower", "one", "first", "minority", "majority", "all")
 """The symbolic targets of faults that act on nodes: `one` and `follower` are drawn for each fault, `first` is always
@@ -42,7 +42,7 @@ An explicit node name is a target too.
 
 
 def node_names(count: int) -> tuple[str, ...]:
-    """The names of the first `count` nodes: those above, and then numbered ones."""
+    """Return the names of the first `count` nodes: those of NODE_NAMES, and then numbered ones."""
     return (*NODE_NAMES[:count], *(f"node-{number:04}" for number in range(len(NODE_NAMES) + 1, count + 1)))
 
 
@@ -59,7 +59,7 @@ _Nodes = Annotated[tuple[_NodeName, ...], msgspec.Meta(min_length=1, max_length=
 
 
 def cell_name(system: str, planted_bugs: Sequence[str], workload: str, fault_set: Sequence[str]) -> str:
-    """The name of a campaign cell, all of a run but its numbers: `consistent-core+stale-read/register/kill`."""
+    """Return the name of a campaign cell, all of a run but its numbers: `consistent-core+stale-read/register/kill`."""
     planted = "".join(f"+{name}" for name in planted_bugs)
     return f"{system}{planted}/{workload}/{'+'.join(fault_set) or 'calm'}"
 
@@ -85,7 +85,7 @@ class PlannedFault(msgspec.Struct, frozen=True):
 
     @property
     def stop_us(self) -> int:
-        """When the fault is to be healed."""
+        """The time at which the fault is to be healed."""
         return self.at_us + self.duration_us
 
 
@@ -106,12 +106,12 @@ class Weather(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that determines a simulated run, and all that can be determined of a real one.
+    """Everything that determines a simulated run, and as much of a real run as can be determined.
 
     `options` are the system's (read mode, sizes), `planted_bugs` the planted bugs that are switched on, `faults` the
     injections, `heal_us` when everything is healed and final reads may start, `end_us` when the harness stops waiting.
-    `host_options` are how the hosts are to be, where the run has hosts (`fsync=lies`). `floors` are the shares that the
-    plan asks for in place of the default ones (`faultline.harness.floors`).
+    `host_options` configure the hosts, where the run has hosts (`fsync=lies`). `floors` are the shares that replace
+    default ones (`faultline.harness.floors`).
     """
 
     system: str
@@ -131,15 +131,15 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     end_us: _Moment
 
     def digest(self) -> str:
-        """SHA-256 over the encoded plan, in hexadecimal: the address of this plan."""
+        """Return the SHA-256 of the encoded plan, in hexadecimal: the address of this plan."""
         return hashlib.sha256(msgspec.json.encode(self)).hexdigest()
 
     @property
     def final_us(self) -> int:
-        """When the first of the final operations is due; `heal_us` where there are none."""
+        """The time at which the first of the final operations is due; `heal_us` where there are none."""
         return min((one.at_us for one in self.operations if one.at_us >= self.heal_us), default=self.heal_us)
 
     @property
     def cell(self) -> str:
-        """The campaign cell the run belongs to: what was tested, without the seed."""
+        """The campaign cell of the run: everything that was tested, without the seed."""
         return cell_name(self.system, self.planted_bugs, self.workload, self.fault_set)

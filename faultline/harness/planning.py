@@ -1,4 +1,4 @@
-"""From what the user asks for to a plan: the request, its defaults and its checks, and the timetable of a run.
+"""From a user's request to a plan: the request, its defaults and its checks, and the timetable of a run.
 
     0 ──boot── START ──operations and faults── heal ──settle── final reads ── end
 
@@ -45,9 +45,9 @@ _FILLED_SHARE = 0.925
 
 
 class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """One run as a user asks for it: names and numbers, everything with a default but the system and the seed.
+    """A user's request for one run: names and numbers, all with a default except the system and the seed.
 
-    With `beyond_promise` it is planned although the system does not promise to pass it.
+    With `beyond_promise` the run is planned although the system does not promise to pass it.
     """
 
     system: str
@@ -72,12 +72,13 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def cell(self) -> str:
-        """The name of the campaign cell that the run belongs to: everything by name but the seed."""
+        """The name of the campaign cell of the run: everything that has a name, without the seed."""
         return cell_name(self.system, self.planted_bugs, self.workload, self.faults)
 
 
 def make_plan(request: RunRequest, parts: Parts) -> Plan:
-    """The plan of `request`: a pure function of it. Raises UsageError for names and numbers that cannot be used."""
+    """Return the plan of `request`: a pure function of it. Raise UsageError for names and numbers that cannot be
+    used."""
     refuse_bad_numbers(request)
     options = effective_options(parts.system, request.options, request.planted_bugs)
     _refuse_what_is_not_served(parts, options)
@@ -90,6 +91,7 @@ def make_plan(request: RunRequest, parts: Parts) -> Plan:
     count = _count(request, start_us, heal_us)
     operations = _operations(request, parts, count, start_us, heal_us)
     final = _final_operations(request, parts, count, final_start_us, final_us)
+    # Objects that the workload itself does not read are read last, when the system has had the longest time to recover.
     rest_us = max((one.at_us for one in final), default=final_start_us) + _LATENCY_US
     rest = tuple(reads_of_the_rest(access_of(parts.workload), operations, final, request.workers, rest_us))
     # The run ends with its last operation, so time for slow reads and slow recovery costs nothing where they are fast.
@@ -113,14 +115,14 @@ def make_plan(request: RunRequest, parts: Parts) -> Plan:
 
 
 def _package(parts: Parts) -> FaultPackage:
-    """Return the fault package, paced for a store on hosts: faults that keep it from serving test nothing."""
+    """Return the fault package, paced for a store on hosts: faults that never let it serve test nothing."""
     if isinstance(parts.system, HostedStore) and isinstance(parts.package, PacedPackage):
         return parts.package.paced(_STORE_PERIOD_US)
     return parts.package
 
 
 def effective_options(system: NodeSystem, asked: Mapping[str, str], planted_bugs: Iterable[str]) -> dict[str, str]:
-    """The options in force: defaults, then what planted bugs need, then what the user asked for, each checked."""
+    """Return the options in force: defaults, then those that planted bugs need, then the user's, each checked."""
     options = {name: description.default for name, description in system.options.items()}
     for planted_bug in planted_bugs:
         if planted_bug not in system.planted_bugs:
@@ -162,7 +164,7 @@ def _unknown(complaint: str, name: str, known: Iterable[str], command: str) -> U
 
 
 def refuse_bad_numbers(request: RunRequest) -> None:
-    """Raise UsageError for numbers with which no run could be planned, or none that ends."""
+    """Raise UsageError for numbers with which no run, or no run that ends, could be planned."""
     most = _MOST_SIMULATED_NODES if request.world == "simulated" else len(NODE_NAMES)
     if not 1 <= request.nodes <= most:
         raise UsageError(
@@ -172,7 +174,7 @@ def refuse_bad_numbers(request: RunRequest) -> None:
         raise UsageError("A run needs at least one worker and one operation.", "Leave --workers and --operations out.")
     if request.workers > WORKERS_MAX or request.operations > _OPERATIONS_MAX:
         raise UsageError(
-            f"A run has at most {WORKERS_MAX:,} workers and {_OPERATIONS_MAX:,} operations.", "Ask for less of them."
+            f"A run has at most {WORKERS_MAX:,} workers and {_OPERATIONS_MAX:,} operations.", "Ask for fewer of them."
         )
     if request.duration_s is not None and not 0 < request.duration_s <= _DURATION_S_MAX:
         raise UsageError(f"A run cannot last {request.duration_s} s.", "Give --duration in seconds, such as 60.")
@@ -185,8 +187,8 @@ def _refuse_what_is_not_served(parts: Parts, options: Mapping[str, str]) -> None
     missing = [f for f in workload.functions if f not in system.functions]
     if missing:
         raise UsageError(
-            f"{system.name} cannot serve the workload {workload.name}: it has no {_either(missing)}.",
-            f"It has {', '.join(system.functions)}. `faultline list workloads` tells what each workload needs.",
+            f"{system.name} cannot serve the workload {workload.name}: it has no function {_either(missing)}.",
+            f"It has {', '.join(system.functions)}. `faultline list workloads` lists what each workload needs.",
         )
     form = answers_missing(system, workload)
     if form is not None:
@@ -199,7 +201,7 @@ def _refuse_what_is_not_served(parts: Parts, options: Mapping[str, str]) -> None
         asked = dict(setting for needed in switched_off.values() for setting in needed.items())
         raise UsageError(
             f"{system.name} serves the workload {workload.name} only with "
-            f"{' and '.join(f'{name}={value}' for name, value in asked.items())}: without, it has no "
+            f"{' and '.join(f'{name}={value}' for name, value in asked.items())}: without, it has no function "
             f"{_either(list(switched_off))}.",
             f"Add {' '.join(f'--option {name}={value}' for name, value in asked.items())}, or to a plan's [options].",
         )
@@ -217,7 +219,7 @@ def _asked(request: RunRequest, parts: Parts, options: Mapping[str, str]) -> Ask
 
 
 def _either(names: Sequence[str]) -> str:
-    """`put, delete or list`."""
+    """Return `names` as a list of alternatives: `put, delete or list`."""
     return " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
@@ -264,7 +266,7 @@ def _final_operations(
 
 
 def _count(request: RunRequest, start_us: int, end_us: int) -> int:
-    """How many operations: in a real run at least as many as keep every second busy."""
+    """Return the number of operations: in a real run at least enough to keep every second busy."""
     if request.world != "simulated":
         return max(request.operations, int((end_us - start_us) / _SECOND_US * _REAL_OPERATIONS_PER_SECOND))
     return request.operations

@@ -1,4 +1,4 @@
-"""Plug-ins: what other packages add to Faultline's own tables, found by entry points and loaded only when named.
+"""Plug-ins: the entries that other packages add to Faultline's own tables, found by entry points and loaded when named.
 
 | group                 | an entry point names                                       | its name is used as            |
 |-----------------------|------------------------------------------------------------|--------------------------------|
@@ -8,8 +8,8 @@
 | `faultline.nemeses`   | the class of a `Nemesis`; the name is its kind             | a `Recipe`'s kind              |
 | `faultline.faults`    | a `Package` of recipes, or a function that makes one       | `--faults NAME`                |
 
-What Faultline ships under a name cannot be replaced. A plug-in that cannot be loaded is an error of whoever asks for
-it, in one sentence that names its package, and never disturbs the rest.
+A name that Faultline ships cannot be replaced. A plug-in that cannot be loaded raises an error when it is asked for, in
+one sentence that names its package, and never disturbs the rest.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ FAULTS_GROUP = "faultline.faults"
 
 
 def plugged_in(group: str) -> dict[str, str]:
-    """The entry points of `group` by name, as `module:attribute`."""
+    """Return the entry points of `group` by name, as `module:attribute`."""
     return {point.name: point.value for point in importlib.metadata.entry_points(group=group)}
 
 
 def provider_of(group: str, name: str) -> str:
-    """The package and version that provide an entry point, such as `slate 1.0`; empty when nobody does."""
+    """Return the package and version that provide an entry point, such as `slate 1.0`; empty when no package does."""
     for point in importlib.metadata.entry_points(group=group, name=name):
         if point.dist is not None:
             return f"{point.dist.name} {point.dist.version}"
@@ -52,7 +52,7 @@ def provider_of(group: str, name: str) -> str:
 
 
 def load(what: str, name: str, path: str) -> Any:
-    """The object at `path`. Raises UsageError with the cause, whatever the plug-in does while it is imported."""
+    """Return the object at `path`. Raise UsageError with the cause when its import fails in any way."""
     module_name, _, attribute = path.partition(":")
     try:
         found = importlib.import_module(module_name)

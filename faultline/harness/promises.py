@@ -1,8 +1,8 @@
-"""What a system does not promise: the workloads, options, fault sets and sizes with which it need not pass.
+"""The limits of a system's promise: the workloads, options, fault sets and sizes with which it need not pass.
 
-A system may offer options that give a part of its promise up, as stale reads do, and faults may be worse than what it
-is built for. A run that judges it by what it gave up would accuse correct code, so planning refuses it with the reason,
-unless the anomalies are what the user wants to see.
+A system may offer options that give a part of its promise up, as stale reads do, and faults may be worse than those it
+is built for. A run that judges it by a promise that it gave up would accuse correct code, so planning refuses it with
+the reason, unless the user wants to see the anomalies.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = [
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run asks of a system. `faults` are names of fault sets, `fault_kinds` the kinds of fault in them."""
+    """The demands of a run on a system. `faults` are names of fault sets, `fault_kinds` the kinds of fault in them."""
 
     workload: str
     functions: tuple[str, ...]
@@ -40,11 +40,11 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     fault_kinds: frozenset[str] = frozenset()
 
     def chose(self, option: str, *values: str) -> bool:
-        """Does the option have one of these values?"""
+        """Return whether the option has one of these values."""
         return self.options[option] in values
 
     def number(self, option: str) -> int:
-        """The value of an option that is a whole number."""
+        """Return the value of an option that is a whole number."""
         return int(self.options[option])
 
 
@@ -53,12 +53,12 @@ class LimitsItsPromise(Protocol):
     """A system that promises less than some workloads judge by: always, or with certain options, faults or sizes."""
 
     def not_promised(self, asked: Asked) -> str | None:
-        """Why what the workload judges by need not hold, in a clause; None when it must."""
+        """Return a clause that says why the workload's promise need not hold; None when it must."""
 
 
 @runtime_checkable
 class NeedsAnswers(Protocol):
-    """A workload that needs answers of a certain form, which not every system that has its functions gives."""
+    """A workload that needs answers of a certain form, which some systems with its functions do not give."""
 
     answers: str
     """The form, such as `siblings`: a read answers with all concurrent values."""
@@ -72,7 +72,7 @@ class AnswersIn(Protocol):
 
 
 def answers_missing(system: NodeSystem, workload: Workload) -> str | None:
-    """The form of answers that `workload` needs and `system` does not give; None when there is none."""
+    """Return the form of answers that `workload` needs and `system` does not give; None when there is none."""
     if not isinstance(workload, NeedsAnswers):
         return None
     forms = system.answer_forms if isinstance(system, AnswersIn) else ()
@@ -80,12 +80,12 @@ def answers_missing(system: NodeSystem, workload: Workload) -> str | None:
 
 
 def reason_not_promised(system: NodeSystem, asked: Asked) -> str | None:
-    """Why `system` does not promise what is asked, in a clause; None when it does."""
+    """Return a clause that says why `system` does not promise what is asked; None when it does."""
     return system.not_promised(asked) if isinstance(system, LimitsItsPromise) else None
 
 
 def option_that_promises(system: NodeSystem, asked: Asked) -> tuple[str, str] | None:
-    """One option and the value with which `system` would promise what is asked; None when no single one does."""
+    """Return the one option and value with which `system` would promise what is asked; None when no single one does."""
     for name, description in system.options.items():
         for value in description.choices:
             if reason_not_promised(system, replace(asked, options={**asked.options, name: value})) is None:
@@ -101,7 +101,7 @@ def refuse_what_is_not_promised(system: NodeSystem, asked: Asked) -> None:
     other = option_that_promises(system, asked)
     instead = f"With {other[0]}={other[1]} it does. " if other is not None else ""
     raise UsageError(
-        f"{system.name} does not promise what the workload {asked.workload} judges by: {reason}.",
+        f"{system.name} does not promise what the workload {asked.workload} checks: {reason}.",
         f"{instead}To see what happens all the same, add --beyond-promise, or name the anomalies in a plan's"
         " [expected].",
     )

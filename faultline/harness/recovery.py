@@ -1,7 +1,7 @@
-"""Recovery after the heal: what counts as an answer, and which operations are asked again while there was none.
+"""Recovery after the heal: which completions count as answers, and which operations are repeated until one comes.
 
-A system that answers nothing after the heal may need longer than the planned operations last. So a run goes on asking
-until something is answered, or RECOVERY_US_MAX have passed: silence is a finding only when the system was asked.
+A system that answers nothing after the heal may need longer than the planned operations last. So a run repeats reads
+until one is answered, or RECOVERY_US_MAX have passed: silence is a finding only when the system was asked.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from faultline.harness.plan import Plan, PlannedOperation
 __all__ = ["RECOVERY_US_MAX", "asked_again", "is_answered"]
 
 RECOVERY_US_MAX = 10_000_000
-"""Within which time after the heal a system must answer, unless it says that it takes longer."""
+"""The time after the heal within which a system must answer, unless it declares a longer one."""
 
 _PAUSE_US = 50_000
-"""What clients wait before they ask again, as refusals may come at once."""
+"""The pause before clients ask again, as refusals may come at once."""
 
 
 def is_answered(history: History, row: int) -> bool:
-    """Whether the system answered the operation in `row`; a compare-and-set that found another value counts."""
+    """Return whether the system answered the operation in `row`; a compare-and-set that found another value counts."""
     outcome = history.outcome[row]
     return outcome == "ok" or (outcome == "fail" and history.error[row] == CAS_MISMATCH)
 
@@ -33,10 +33,9 @@ def is_answered(history: History, row: int) -> bool:
 def asked_again(
     plan: Plan, access: Access, history: History, *, healed_us: int, now_us: int
 ) -> tuple[PlannedOperation, ...]:
-    """Return the last read of each worker once more; none when the system answered, or had its time.
+    """Return the last read of each worker once more; none when the system answered or its time is over.
 
-    What changes the system is not asked again, as checkers tell writes apart by their values. An operation without a
-    value carries none.
+    Writes are not repeated, as checkers tell them apart by their values. An operation without a value is a read.
     """
     if now_us >= healed_us + RECOVERY_US_MAX or _has_recovered(history, healed_us):
         return ()

@@ -4,9 +4,8 @@ A file that is written whole appears under its name at once or not at all. It is
 is unique on every machine that shares the folder: two commands, or two attempts at one unit of work, never meet.
 What is written as it happens (a history) goes to the operating system line by line.
 
-The three primitives at the end stand apart so that a test can fail each of their calls in turn, and ask what became of
-the verdict (SQLite tests its I/O errors that way: https://sqlite.org/testing.html, section 3.2).
-"""
+The three primitives at the end stand apart so that a test can fail each of their calls in turn, and check the verdict
+(SQLite tests its I/O errors that way: https://sqlite.org/testing.html, section 3.2)."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ from pathlib import Path
 from faultline.harness.errors import HarnessError
 
 Buffer = bytes | memoryview
-"""What can be written: bytes, or a view of them."""
+"""The types that can be written: bytes, or a view of them."""
 
 __all__ = ["RESULTS_FOLDER", "appending", "unique_partial", "writable", "write_pieces", "write_whole"]
 
@@ -35,11 +34,11 @@ def write_whole(path: Path, data: Buffer, *, durable: bool = True, replace: bool
 
 
 def write_pieces(path: Path, pieces: Iterable[Buffer], *, durable: bool = True, replace: bool = True) -> None:
-    """Write `pieces`, one after another, as the file `path`, in place of what was there.
+    """Write `pieces`, one after another, as the file `path`, and replace it if it exists.
 
-    With `durable` the bytes and the name are on the disk when this returns; without it they are so some time later,
-    which is enough where a lost file is made again. Without `replace` a file that is there stays as it is, and the new
-    one is dropped. Raises OSError.
+    With `durable` the bytes and the name are on the disk when this returns; without it they get there some time later,
+    which is enough where a lost file is made again. Without `replace` an existing file stays as it is, and the new one
+    is dropped. Raise OSError.
     """
     partial = unique_partial(path)
     try:
@@ -65,7 +64,8 @@ def write_pieces(path: Path, pieces: Iterable[Buffer], *, durable: bool = True, 
 
 @contextlib.contextmanager
 def appending(path: Path) -> Iterator[Callable[[bytes], int]]:
-    """A function that appends bytes to the new or emptied file `path`, each call handed to the operating system."""
+    """Return a function that appends bytes to the new or emptied file `path`, each call handed to the operating
+    system."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC, _UMASKED)
 
     def append(data: bytes) -> int:
@@ -79,13 +79,14 @@ def appending(path: Path) -> Iterator[Callable[[bytes], int]]:
 
 
 def unique_partial(path: Path) -> Path:
-    """A hidden name beside `path` that no other process takes, on this machine or on another that shares the folder."""
+    """Return a hidden name beside `path` that no other process takes, on this machine or on another that shares the
+    folder."""
     return path.with_name(f".{path.name}.{socket.gethostname()}-{os.getpid()}-{os.urandom(4).hex()}.partial")
 
 
 @contextlib.contextmanager
 def writable(folder: Path) -> Iterator[None]:
-    """Turn an OSError of what is done inside into a HarnessError that names `folder` and what to do."""
+    """Turn an OSError of the block into a HarnessError that names `folder` and the next step."""
     try:
         yield
     except OSError as error:
@@ -104,11 +105,8 @@ def _sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-# -- the primitives --------------------------------------------------------------------------------------------------
-
-
 def _write(descriptor: int, data: Buffer) -> None:
-    """Write all of `data`; a full disk may take a part of it without an error, and says so at the next call."""
+    """Write all of `data`; a full disk may take a part of it without an error, and fail only at the next call."""
     rest = memoryview(data)
     while rest:
         rest = rest[os.write(descriptor, rest) :]
@@ -129,7 +127,7 @@ def _link(source: Path, target: Path) -> None:
     except FileExistsError:
         pass
     except OSError:
-        # This file system knows no hard links: nearly as good.
+        # This file system has no hard links. A rename after a check leaves a small window, which is the best it can do.
         if not target.exists():
             source.replace(target)
     source.unlink(missing_ok=True)

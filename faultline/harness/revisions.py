@@ -7,12 +7,12 @@ from collections.abc import Sequence
 __all__ = ["WHOLE_ENTRY", "change", "change_after", "revision"]
 
 WHOLE_ENTRY = 1 << 30
-"""The ordinal of a position behind all changes of an entry; less means that some of them may be still to come."""
+"""The ordinal of a position after all changes of an entry; a smaller one means that some may still be to come."""
 _ORDINALS = ("first", "second", "third", "fourth", "fifth")
 
 
 def change(position: Sequence[int]) -> str:
-    """A position `[index, ordinal]` among changes: `the first change of revision 45`, `all of revision 45`."""
+    """Return the words for a position `[index, ordinal]`: `the first change of revision 45`, `all of revision 45`."""
     index, ordinal = position
     if ordinal >= WHOLE_ENTRY:
         return f"all of revision {index}"
@@ -20,11 +20,12 @@ def change(position: Sequence[int]) -> str:
 
 
 def revision(position: Sequence[int]) -> str:
-    """A position in short, for lists: `revision 45`, and of its later changes `the second change of revision 45`."""
+    """Return the short words for a position, for lists: `revision 45`, later `the second change of revision 45`."""
     return f"revision {position[0]}" if position[1] in (0, WHOLE_ENTRY) else change(position)
 
 
 def change_after(positions: Sequence[Sequence[int]]) -> str:
-    """Two positions that were told in the wrong order: `the first change of revision 4 after all of revision 5`."""
+    """Return the words for two positions in the wrong order: `the first change of revision 4 after all of revision
+    5`."""
     earlier, later = positions
     return f"{change(later)} after {change(earlier)}"

@@ -1,8 +1,8 @@
-"""Carries out a plan in the simulated world: boots the cluster, drives clients and faults, heals, and records.
+"""The simulated run of a plan: boot the cluster, drive clients and faults, heal, and record.
 
-The interpreter decides what is invoked when; this module moves it along in virtual time. It ends when every planned
-operation has completed after the heal and the system has answered or had its time to, or at the plan's end, with what
-is still in flight left open.
+The interpreter decides which operation is invoked when; this module moves it along in virtual time. A run ends when
+every planned operation has completed after the heal and the system has answered or its time is over. Otherwise it ends
+at the plan's end, and operations still in flight stay open.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ def run_simulated(
 ) -> RunRecord:
     """Carry out `plan`; the record is a pure function of it.
 
-    Ctrl-C ends the run where it is; the record then says so and holds what happened until then.
+    Ctrl-C ends the run where it is; the record then says so and holds all events until then.
     `sink` receives the history's lines as they happen; `record_messages` keeps every message for diagrams, which
-    costs time but changes nothing else. Raises HarnessError when it does not come to an end (`limit_s`).
+    costs time but changes nothing else. Raise HarnessError when the run does not end (`limit_s`).
     """
     refuse_what_cannot_run(plan, parts, frozenset(SIMULATED_CAPABILITIES), "simulated")
     run = _SimulatedRun(plan, parts, sink, record_messages)
@@ -49,12 +49,12 @@ def run_simulated(
         raise HarnessError(
             f"The simulated run did not end: after {seconds:g} s it stood at {run.scheduler.now_us / 1e6:.3f} s of "
             "virtual time.",
-            "Code of the system, its client or the workload does not come to an end; py-spy shows where it is.",
+            "Code of the system, its client or the workload does not return; py-spy shows where it is.",
         ) from None
 
 
 def limit_s(plan: Plan) -> float:
-    """How long the run of `plan` may take: some thousand times of what it usually takes."""
+    """Return the time that the run of `plan` may take: some thousand times its usual time."""
     return LIMIT_S + LIMIT_S_PER_OPERATION * len(plan.operations)
 
 
@@ -109,10 +109,8 @@ class _SimulatedRun:
         else:
             self.scheduler.stop()
 
-    # -- operations ---------------------------------------------------------------------------------------------
-
     def _pump(self) -> None:
-        """Invoke everything that may start now, and be woken when the next operation may."""
+        """Invoke all operations that may start now, and set the timer for the next one."""
         for dispatch in self.interpreter.poll(self.scheduler.now_us):
             self.clients[dispatch.worker].invoke(dispatch.operation, self._when_done(dispatch))
         wake_us = self.interpreter.next_wake_us()
@@ -137,8 +135,6 @@ class _SimulatedRun:
 
         return done
 
-    # -- faults -------------------------------------------------------------------------------------------------
-
     def _agree_on_faults(self) -> None:
         for number, fault in enumerate(self.plan.faults):
             self.scheduler.at(fault.at_us, self._start_fault, number)
@@ -159,8 +155,6 @@ class _SimulatedRun:
         if self.faults.is_active(number):
             self.faults.tick(number, count)
             self.scheduler.at(self.scheduler.now_us + tick_us, self._tick_fault, number, tick_us, count + 1)
-
-    # -- the record ---------------------------------------------------------------------------------------------
 
     def _record(self, interrupted: bool) -> RunRecord:
         world = self.world

@@ -1,4 +1,4 @@
-"""What a run leaves behind, before anyone judges it."""
+"""The record of a run, before it is judged."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ WorldName = Literal["simulated", "local", "hosts"]
 
 
 class FaultInterval(msgspec.Struct, frozen=True, kw_only=True):
-    """One injected fault as it was: what was asked, whom it hit, when it really began and ended, whether it bit.
+    """One injected fault as it happened: the request, the nodes it hit, its real beginning and end, and whether it took
+    effect.
 
     `nodes` are the nodes acted on, `links` the directed links, `roles` the roles of the nodes at the start,
     `applied` is None when the probe confirmed the fault, else why it did not take effect.
@@ -45,7 +46,7 @@ class MessageRecord(msgspec.Struct, frozen=True):
 
 
 class RunRecord(msgspec.Struct, kw_only=True):
-    """A finished (or interrupted) run: its plan, its history, what the world and the nodes reported.
+    """A finished (or interrupted) run: its plan, its history, and the reports of the world and the nodes.
 
     `marks` counts the `sometimes` marks that were reached, `breaches` holds the first breach of each invariant,
     `errors` what went wrong in the harness itself, `statistics` numbers of the world (events, messages …).
@@ -68,10 +69,12 @@ class RunRecord(msgspec.Struct, kw_only=True):
 
     @property
     def healed_us(self) -> int:
-        """When everything was healed: as planned, and in real worlds, where faults and heal take their time, later."""
+        """The time at which everything was healed: as planned, and later in real worlds, where faults and heal take
+        time."""
         heal_us = max((event.time_us for event in self.history.faults if event.f == "heal"), default=0)
         return max(heal_us, self.plan.heal_us)
 
     def __repr__(self) -> str:
-        """The run in a few words: asyncio asks for them whenever one ends, and a million operations are a long text."""
+        """Return the run in a few words: asyncio takes them of each finished task, and a full text has every
+        operation."""
         return f"<RunRecord of {self.plan.cell}, seed {self.plan.seed}, {self.world}: {len(self.history)} operations>"

@@ -1,12 +1,13 @@
-"""What a pass is worth: anomalies are inserted into the history of a run, and its own checkers are asked about each.
+"""The sensitivity of a pass: anomalies are inserted into the history of a run, and its own checkers are asked about
+each.
 
 An *anomaly* is a kind of wrong answer that a buggy store could have given to the same operations at the same times. It
-lists the *places* where it could have happened, whether or not any answer would have told, and makes an *insertion* of
-one of them: the answers that change. Which places there are is the whole point. An acknowledged write that is lost and
-never read again changes no answer: it counts as inserted and not as shown, for the clients of the store have lost it.
+lists the *places* where it could have happened, whether or not any answer would have shown it, and makes an *insertion*
+at one of them: the answers that change. The list of places must be honest. An acknowledged write that is lost and never
+read again changes no answer: it counts as inserted and not as shown, for the clients of the store have lost it.
 
-The checkers are those of the run that judge what the clients saw (not `judges_the_test`). An insertion is *shown* when
-one of them answers VIOLATION. It is asked about the rows of the insertion alone, the part of the history that is
+The checkers are those of the run that judge the answers to clients (not `judges_the_test`). An insertion is *shown*
+when one of them answers VIOLATION. It is asked about the rows of the insertion alone, the part of the history that is
 judged apart from all others (a key, the keys that transactions join), so that a probe costs a fraction of the judging.
 
 Everything is a function of the record and the seed: places are drawn by hashes, and their number comes from the size of
@@ -45,26 +46,26 @@ __all__ = [
 ]
 
 SAMPLED_EVERY = 25
-"""Of simulated runs one in so many is probed: those whose seed it divides. Runs of real processes are probed always."""
+"""One in so many simulated runs is probed: those whose seed it divides. Runs of real processes are always probed."""
 
 INSERTIONS_MAX = 200
-"""How many insertions of one anomaly a run is probed with at most."""
+"""The largest number of insertions of one anomaly in a run."""
 
 _ROWS_OF_REAL_RUN, _ROWS_OF_REAL_RUN_MIN = 0.2, 4_000
-"""How often the rows of a real run are judged again, over all anomalies together; and that so many are in any case."""
+"""The number of times that the rows of a real run are judged again, over all anomalies; and a floor in rows."""
 
 _ROWS_OF_SAMPLED_RUN = _ROWS_OF_REAL_RUN * SAMPLED_EVERY
-"""How often the rows of a simulated run are judged again, which is probed in the name of many."""
+"""The same for a simulated run, which is probed on behalf of many runs."""
 
 _ROWS_OF_ASKING = 60
-"""What it costs to ask about no row at all, in rows."""
+"""The cost of one question without any row, in rows."""
 
 _TRIES_MAX = 8
-"""How many places are tried for each insertion, as some turn out to be none."""
+"""The number of places that are tried for each insertion, as some turn out to be unfit."""
 
 
 class Sensitivity(msgspec.Struct, frozen=True, kw_only=True):
-    """How many insertions of `anomaly` were made and shown; `limit`, a sentence, tells what kept some from counting."""
+    """The insertions of `anomaly` that were made and shown; `limit`, a sentence, says why some did not count."""
 
     anomaly: str
     inserted: int = 0
@@ -73,7 +74,7 @@ class Sensitivity(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Answer(NamedTuple):
-    """How an operation ended, in an insertion."""
+    """The end of an operation, as an insertion changes it."""
 
     outcome: str
     result: Any = None
@@ -90,8 +91,8 @@ class Insertion(NamedTuple):
 class Anomaly(NamedTuple):
     """An anomaly of one run: its name, the places where it could have happened, and the insertion at one of them.
 
-    `insert` is given the place and a 64-bit chance, for what else is to be drawn; it returns None for a place that
-    turns out to be none, so that `places` may be quick to list. `missing` says why there are none, a sentence.
+    `insert` is given the place and a 64-bit chance for further draws; it returns None for a place that turns out to be
+    unfit, so that `places` may be quick to list. `missing` is a sentence that says why there are no places.
     """
 
     name: str
@@ -105,35 +106,36 @@ Anomalies = Callable[[RunRecord], Sequence[Anomaly]]
 
 
 def is_sampled(record: RunRecord) -> bool:
-    """Whether `record` is one of the runs that are probed: each of real processes, one in SAMPLED_EVERY simulated."""
+    """Return whether `record` is probed: every run of real processes is, and one in SAMPLED_EVERY simulated ones."""
     return record.world != "simulated" or record.plan.seed % SAMPLED_EVERY == 0
 
 
 def probe(
     record: RunRecord, checkers: Iterable[Checker], anomalies: Anomalies | None, *, insertions: int | None = None
 ) -> tuple[Sensitivity, ...]:
-    """What `checkers` would have shown of `anomalies` in `record`, a run that passed; one entry for each anomaly.
+    """Return how many of `anomalies` the `checkers` would have shown in `record`, a run that passed; one entry for
+    each.
 
-    `insertions` is how many of each anomaly are made, by default what the size of the history allows. Where the
-    anomalies of the workload cannot be had, the only entry says why and has the name `none`.
+    `insertions` is the number of each anomaly, by default as many as the size of the history allows. Where the workload
+    has no anomalies, the only entry says why and has the name `none`.
     """
     judges = [checker for checker in checkers if not getattr(checker, "judges_the_test", False)]
     workload = record.plan.workload
     if anomalies is None:
         return (_without(f"No synthetic anomaly exists for the workload {workload}."),)
     if not judges:
-        return (_without(f"No checker of the workload {workload} judges what the clients saw."),)
+        return (_without(f"No checker of the workload {workload} judges the answers to clients."),)
     try:
         known = list(anomalies(record))
     except Exception as error:
-        return (_without(f"The answers have not the shape that {workload} has: {type(error).__name__}: {error}."),)
+        return (_without(f"The answers do not have the form of {workload}: {type(error).__name__}: {error}."),)
     return tuple(_probed(record, judges, anomaly, len(known), insertions) for anomaly in known)
 
 
 def summed(runs: Iterable[Sequence[Sensitivity]]) -> tuple[Sensitivity, ...]:
-    """The figures of many runs together, anomalies in order of their first mention.
+    """Return the figures of many runs together, anomalies in order of their first mention.
 
-    Of the limits the first stays; one that only says why a run had no place goes where another run had one.
+    The first limit stays; a limit that only says why one run had no place is dropped when another run had one.
     """
     total: dict[str, list[Sensitivity]] = {}
     for each in (entry for run in runs for entry in run):
@@ -152,7 +154,7 @@ def _sum(anomaly: str, entries: Sequence[Sensitivity]) -> Sensitivity:
 
 
 def sensitivity_sentence(figures: Sequence[Sensitivity]) -> str:
-    """`figures` in one sentence, as reports tell them; '' where nothing was probed."""
+    """Return `figures` in one sentence, as reports tell them; '' where nothing was probed."""
     told = [
         f"{100 * entry.shown // entry.inserted} % of inserted {entry.anomaly} ({entry.shown} of {entry.inserted})"
         for entry in figures
@@ -164,7 +166,7 @@ def sensitivity_sentence(figures: Sequence[Sensitivity]) -> str:
 
 
 def changed_record(record: RunRecord, insertion: Insertion) -> RunRecord:
-    """`record` with the rows of `insertion` alone, and the answers that it changes; faults stay as they are."""
+    """Return `record` with the rows of `insertion` alone, and the answers that it changes; faults stay as they are."""
     history = record.history
     part = History()
     for name, column in vars(history).items():
@@ -204,10 +206,10 @@ def _probed(
 
 
 def _insertions(record: RunRecord, anomaly: Anomaly, number: int) -> Iterator[Insertion]:
-    """Insertions at places drawn at random, none of them twice: all places where there are few."""
+    """Yield insertions at places drawn at random, none of them twice; at all places when they are few."""
     places, tries = len(anomaly.places), number * _TRIES_MAX
     chance = chance_of_text("sensitivity", anomaly.name, record.plan.seed)
-    # A step that shares no divisor with the number of places leads to each of them once.
+    # A step that shares no divisor with the number of places visits each of them once, without a shuffled copy.
     step = next(each for each in count(1 + chance_of(chance, 0) % max(1, places)) if gcd(each, places) == 1)
     for number in range(min(places, tries)):
         draw = chance_of(chance, number + 1)
@@ -217,7 +219,7 @@ def _insertions(record: RunRecord, anomaly: Anomaly, number: int) -> Iterator[In
 
 
 def _affordable(record: RunRecord, rows_each: int, anomalies: int) -> int:
-    """As many insertions as the rows that may be judged again allow, one at least."""
+    """Return as many insertions as the rows that may be judged again allow, at least one."""
     rows = len(record.history) * _ROWS_OF_SAMPLED_RUN
     if record.world != "simulated":
         rows = max(_ROWS_OF_REAL_RUN_MIN, len(record.history) * _ROWS_OF_REAL_RUN)
@@ -225,7 +227,7 @@ def _affordable(record: RunRecord, rows_each: int, anomalies: int) -> int:
 
 
 def _asked(judges: Sequence[Checker], changed: RunRecord) -> list[CheckResult]:
-    """What the checkers say, up to the first that finds a violation."""
+    """Return the results of the checkers, up to the first that finds a violation."""
     answers: list[CheckResult] = []
     for checker in judges:
         answers.append(ask(_Quick(checker) if hasattr(checker, "refutes") else checker, changed))
@@ -247,7 +249,7 @@ class _Quick:
 
 
 def _has_failed(answer: CheckResult) -> bool:
-    """Whether the checker could not judge at all, which is another thing than seeing nothing wrong."""
+    """Return whether the checker could not judge at all, which differs from judging that nothing is wrong."""
     return answer.verdict is Verdict.HARNESS_ERROR or (
         answer.reason is not None and answer.reason.cause == "checker-failed"
     )

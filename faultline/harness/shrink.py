@@ -1,10 +1,9 @@
-"""Shrinks a failing plan: fewest faults, then fewest operations, that still fail in the same way.
+"""Shrinking of a failing plan: fewest faults, then fewest operations, that still fail in the same way.
 
 Because operations and faults stand at absolute times and the weather is a pure function of (seed, stream, time), taking
 one thing out of a plan changes nothing else, and plain delta debugging (Zeller and Hildebrandt 2002, `ddmin`) gets to a
-handful of operations in a few hundred re-runs. The failure class is kept fixed by the caller's test, so that the search
-does not wander off to another bug.
-"""
+handful of operations in a few hundred re-runs. The caller's test keeps the class of the failure fixed, so that the
+search does not wander off to another bug."""
 
 from __future__ import annotations
 
@@ -26,7 +25,7 @@ Test = Callable[[Plan], bool]
 
 
 class Shrunk(msgspec.Struct, frozen=True, kw_only=True):
-    """A plan that still fails, and how it was reached: `complete` means that no single part can be taken out."""
+    """A plan that still fails, and the cost of finding it; `complete` means that no single part can be taken out."""
 
     plan: Plan
     runs: int
@@ -34,7 +33,7 @@ class Shrunk(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Budget:
-    """Counts the re-runs and says when they are used up."""
+    """A counter of re-runs that knows when they are used up."""
 
     def __init__(self, test: Test, runs_max: int) -> None:
         self._test = test
@@ -53,7 +52,7 @@ class _Budget:
 
 
 def shrink(plan: Plan, still_fails: Test, *, runs_max: int = 2_000) -> Shrunk:
-    """The smallest plan found from `plan`, which itself must fail.
+    """Return the smallest plan found from `plan`, which itself must fail.
 
     `still_fails(plan)` runs a candidate and says whether it fails in the same way; at most `runs_max` calls are made.
     """
@@ -67,9 +66,9 @@ def shrink(plan: Plan, still_fails: Test, *, runs_max: int = 2_000) -> Shrunk:
 
 
 def same_violation(parts: Parts, signature: str, *, any_finding: bool = False) -> Test:
-    """A test for `shrink`: the plan still violates, and the most important finding is of the same kind.
+    """Return a test for `shrink`: the plan still violates, and the most important finding is of the same kind.
 
-    With `any_finding`, another one may be: the run was not told by its most important one.
+    With `any_finding`, any finding may be of that kind: the caller asked for one that was not the most important.
     """
 
     def test(plan: Plan) -> bool:
@@ -81,13 +80,15 @@ def same_violation(parts: Parts, signature: str, *, any_finding: bool = False) -
 
 
 def minimize(items: Sequence[_Item], still_fails: Callable[[tuple[_Item, ...]], bool]) -> tuple[_Item, ...]:
-    """A subsequence of `items` that still fails and from which no single item can be taken out (1-minimal).
+    """Return a subsequence of `items` that still fails and from which no single item can be taken out (1-minimal).
 
     `items` itself must fail. Blocks are tried from large to small, late ones first, because what comes after the
     failure goes at once.
     """
     kept = tuple(items)
     size = max(1, len(kept) // 2)
+    # The loop ends only after a whole pass with single items that removed none: each item was then tried alone, as
+    # 1-minimal asks. Taking one item out can make another superfluous, so a pass that removed some is repeated.
     while kept:
         end = len(kept)
         removed = False

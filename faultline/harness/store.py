@@ -74,17 +74,17 @@ class StoredRun(msgspec.Struct, kw_only=True):
     judgement: Judgement | None
 
     def history(self) -> History:
-        """The history as recorded."""
+        """Return the history as recorded."""
         lines = self.history_bytes.splitlines(keepends=True)
         return History.from_jsonl(lines, source=str(Path(self.folder) / "history.jsonl"))
 
 
 def run_id_of(request: RunRequest, hosts: str = "") -> str:
-    """The name of the run that `request` asks for, on `hosts` if any: its cell, its seed, and a digest of all the rest.
+    """Return the name of the run that `request` asks for, on `hosts` if any: its cell, its seed, and a digest of the
+    rest.
 
-    The digest covers whatever determines the run: the request, and the versions of Faultline and of the packages that
-    the system and the workload came with.
-    """
+    The digest covers everything that determines the run: the request, and the versions of Faultline and of the packages
+    that the system and the workload came with."""
     asked = (request, hosts, faultline.__version__, sorted(_cached_providers(request.system, request.workload).items()))
     digest = hashlib.sha256(msgspec.json.encode(asked)).hexdigest()
     world = "" if request.world == "simulated" else f".{request.world}"
@@ -92,35 +92,35 @@ def run_id_of(request: RunRequest, hosts: str = "") -> str:
 
 
 def store_folder(named: str) -> Path:
-    """The folder that the user named as the store.
+    """Return the folder that the user named as the store.
 
-    Raises UsageError for an address, which would become a folder, and for a name that is no UTF-8, which no file that
-    names the run could hold.
+    Raise UsageError for an address, which would become a folder, and for a name that is no UTF-8, which no file could
+    hold as the name of the run.
     """
     if _ADDRESS.match(named):
         raise UsageError(
             f"The results folder cannot be at {named}: it is a folder.",
-            "Choose one with --output DIR, for a cluster on a file system that all of its machines mount.",
+            "Choose a folder with --output DIR; for a cluster, on a file system that all of its machines mount.",
         )
     try:
         named.encode()
     except UnicodeEncodeError as error:
         raise UsageError(
-            f"The results folder cannot be at {named!a}: its name is no UTF-8, and could not be written down.",
+            f"The results folder cannot be at {named!a}: its name is not UTF-8 and cannot be written to a file.",
             "Choose another name with --output DIR.",
         ) from error
     return Path(named)
 
 
 def numbered(name: str) -> Iterator[str]:
-    """`name`, and then `name-2`, `name-3` …"""
+    """Return `name`, and then `name-2`, `name-3` …"""
     return itertools.chain([name], (f"{name}-{number}" for number in itertools.count(2)))
 
 
 def claim_folder(parent: Path, names: Iterable[str]) -> Path:
     """Make a new folder below `parent` under the first of `names` that is not taken, and return it.
 
-    What an earlier run recorded is never touched: the code under test may have changed since. Raises HarnessError when
+    What an earlier run recorded is never touched: the code under test may have changed since. Raise HarnessError when
     the store cannot be written.
     """
     with writable(parent):
@@ -133,7 +133,7 @@ def claim_folder(parent: Path, names: Iterable[str]) -> Path:
 
 
 def prepare_run(folder: Path, run_id: str, plan: Plan, world: WorldName, hosts: str = "") -> None:
-    """Make the run's folder and write `run.json`. Raises HarnessError when the store cannot be written."""
+    """Make the run's folder and write `run.json`. Raise HarnessError when the store cannot be written."""
     with writable(folder):
         folder.mkdir(parents=True, exist_ok=True)
         versions = {"faultline": faultline.__version__}
@@ -144,9 +144,9 @@ def prepare_run(folder: Path, run_id: str, plan: Plan, world: WorldName, hosts: 
 
 @contextlib.contextmanager
 def open_history(folder: Path) -> Iterator[EventSink]:
-    """A sink that appends to `history.jsonl`, handed line by line to the operating system.
+    """Return a sink that appends to `history.jsonl`, handed line by line to the operating system.
 
-    Raises HarnessError when the store cannot be written.
+    Raise HarnessError when the store cannot be written.
     """
     with writable(folder), appending(folder / "history.jsonl") as sink:
         yield sink
@@ -161,7 +161,7 @@ def write_judgement(folder: Path, judgement: Judgement) -> Path:
 
 
 def read_run(folder: Path) -> StoredRun:
-    """Read a run back. Raises UsageError when `folder` is no run, naming the file that is missing or malformed."""
+    """Read a run back. Raise UsageError when `folder` is no run, naming the file that is missing or malformed."""
     file, history_path = read_run_file(folder), folder / "history.jsonl"
     return StoredRun(
         folder=str(folder),
@@ -172,7 +172,7 @@ def read_run(folder: Path) -> StoredRun:
 
 
 def read_run_file(folder: Path) -> RunFile:
-    """The plan of the run in `folder`, and its circumstances. Raises UsageError when there is none to be read."""
+    """Return the plan of the run in `folder`, and its circumstances. Raise UsageError when there is none to be read."""
     path = folder / "run.json"
     if not isfile(path):
         raise UsageError(
@@ -182,15 +182,15 @@ def read_run_file(folder: Path) -> RunFile:
 
 
 def read_judgement(folder: Path) -> Judgement | None:
-    """The judgement of the run in `folder`, None when there is none. Raises UsageError when it cannot be read."""
+    """Return the judgement of the run in `folder`, None when there is none. Raise UsageError when it cannot be read."""
     path = folder / "verdict.json"
     return read_json(path, Judgement) if isfile(path) else None
 
 
 def _run_file_pieces(file: RunFile) -> Iterator[bytes]:
-    """What `_pretty(file)` gives, a thousand operations at a time: a long plan's text takes more memory than the plan.
+    """Yield the text of `_pretty(file)`, a thousand operations at a time: a long plan's text is larger than the plan.
 
-    No other place of the text can be taken for that of the operations: in a string the quotation marks are escaped.
+    The place of the operations in the text is unique: quotation marks in strings are escaped.
     """
     operations = file.plan.operations
     bare = msgspec.structs.replace(file, plan=msgspec.structs.replace(file.plan, operations=()))
@@ -203,13 +203,13 @@ def _run_file_pieces(file: RunFile) -> Iterator[bytes]:
 
 
 def _providers(system: str, workload: str) -> dict[str, str]:
-    """The packages behind a system and a workload; nothing for what ships with Faultline."""
+    """Return the packages that provide a system and a workload; none for those that ship with Faultline."""
     named = {"system": provider_of(SYSTEMS_GROUP, system), "workload": provider_of(WORKLOADS_GROUP, workload)}
     return {what: package for what, package in named.items() if package}
 
 
 _cached_providers = functools.cache(_providers)
-"""For the many runs of a campaign, whose packages do not change."""
+"""A cache for the many runs of a campaign, whose packages do not change."""
 
 
 def _pretty(record: Any) -> bytes:

@@ -1,4 +1,4 @@
-"""What the events of the nemesis in a stored history say, with types: which fault of the plan, and what it did."""
+"""The events of the nemesis in a stored history, with types: the fault of the plan, and its effect."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FaultNumber = Annotated[int, msgspec.Meta(ge=0, le=1 << 60)]
 
 
 class FaultBegun(msgspec.Struct, frozen=True):
-    """The value of a `start-KIND`: the number of the fault in its plan, and what it did. See `FaultInterval`."""
+    """The value of a `start-KIND`: the number of the fault in its plan, and its effect, as in `FaultInterval`."""
 
     fault: _FaultNumber
     nodes: tuple[str, ...]
@@ -33,10 +33,10 @@ class FaultEnded(msgspec.Struct, frozen=True):
 
 
 def fault_begun(event: FaultEvent, source: str = "history.jsonl") -> FaultBegun:
-    """What the beginning of a fault says. Raises DamagedInput with the index of the event."""
+    """Return the typed value of a fault's beginning. Raise DamagedInput with the index of the event."""
     return converted(event.value, FaultBegun, source, place=f"event {event.index}")
 
 
 def fault_ended(event: FaultEvent, source: str = "history.jsonl") -> FaultEnded:
-    """What the end of a fault says. Raises DamagedInput with the index of the event."""
+    """Return the typed value of a fault's end. Raise DamagedInput with the index of the event."""
     return converted(event.value, FaultEnded, source, place=f"event {event.index}")

@@ -1,6 +1,6 @@
-"""Whether a plan that was read from a file can be carried out: what its types alone cannot say.
+"""The check that a plan from a file can be carried out, beyond the check of its types.
 
-A plan that the planner has just made fits its parts. One that lay in a folder may be of another version, or damaged.
+A plan that the planner has just made fits its parts. One from a folder may be of another version, or damaged.
 """
 
 from __future__ import annotations
@@ -36,4 +36,4 @@ def _complaints(plan: Plan) -> Iterator[str]:
             yield f"weather.{name}_min is {least}, which is more than {name}_max, {most}"
     worker = max((operation.worker for operation in plan.operations), default=0)
     if worker >= plan.workers:
-        yield f"an operation is of worker {worker}, and there are {plan.workers}, counted from 0"
+        yield f"an operation is of worker {worker}, but the {plan.workers} workers are counted from 0"

@@ -1,7 +1,7 @@
-"""A stored run as a record again, as far as its files tell it: what a checker needs to judge it once more.
+"""A stored run as a record again, as far as its files hold it, so that a checker can judge it once more.
 
-`run.json` has the plan, and `history.jsonl` the operations and what faults did. What only the run itself could observe
-(breaches of invariants, marks, errors of the harness) stands in `verdict.json` alone, and is taken from there when that
+`run.json` has the plan, and `history.jsonl` the operations and the effects of faults. Observations of the run itself
+(breaches of invariants, marks, errors of the harness) are in `verdict.json` alone, and are taken from there when it
 judged this very history. Messages are not kept.
 """
 
@@ -30,7 +30,7 @@ _INVARIANTS = "invariants"
 
 
 OTHER_PLAN = "verdict.json is not of this run: it judged another plan"
-"""Why a judgement is not of a run, half a sentence."""
+"""The reason why a judgement is not of a run, half a sentence."""
 
 
 class Recovered(NamedTuple):
@@ -43,7 +43,8 @@ class Recovered(NamedTuple):
 
 
 def recovered(folder: Path) -> Recovered:
-    """The run in `folder`, which has a history. Raises UsageError for a plan or a history that is malformed."""
+    """Return the run in `folder`, which must have a history. Raise UsageError for a plan or a history that is
+    malformed."""
     history_path = folder / "history.jsonl"
     file, data = read_run_file(folder), read_whole(history_path, bytes_max=HISTORY_BYTES_MAX)
     judgement, why_not = judgement_in(folder, file.plan, hashlib.sha256(data).hexdigest())
@@ -62,14 +63,14 @@ def recovered(folder: Path) -> Recovered:
 
 
 def take_observations(record: RunRecord, judgement: Judgement) -> None:
-    """Give `record` what only the run itself could observe, from the judgement that it was given then."""
+    """Give `record` the observations of the run itself, from the judgement that was written then."""
     record.marks, record.statistics = dict(judgement.marks), dict(judgement.statistics)
     record.errors, record.breaches = list(judgement.errors), _breaches(judgement)
     record.interrupted = judgement.interrupted
 
 
 def judgement_in(folder: Path, plan: Plan, history_sha256: str = "") -> tuple[Judgement | None, str]:
-    """The judgement of this run in `folder`; else None, and why there is none, half a sentence.
+    """Return the judgement of this run in `folder`; else None and the reason, half a sentence.
 
     It is of this run when it judged this plan and, where `history_sha256` is given, this history.
     """
@@ -78,7 +79,7 @@ def judgement_in(folder: Path, plan: Plan, history_sha256: str = "") -> tuple[Ju
     except UsageError as error:
         return None, f"{error.message.removesuffix('.')}"
     if judgement is None:
-        return None, "there is no verdict.json: the run did not end, or the file was taken away"
+        return None, "there is no verdict.json: the run did not end, or the file was removed"
     if history_sha256 and judgement.history_sha256 not in ("", history_sha256):
         return None, "verdict.json is not of this run: it judged another history"
     if judgement.plan_sha256 not in ("", plan.digest()):
@@ -96,7 +97,7 @@ def _breaches(judgement: Judgement) -> list[Breach]:
 
 
 def _intervals(history: History, source: str) -> list[FaultInterval]:
-    """The faults as they were, in order of the plan; one that was never stopped lasted as long as the history."""
+    """Return the faults as they happened, in order of the plan; one without a stop lasts until the history ends."""
     intervals: dict[int, FaultInterval] = {}
     end_us = history.end_us()
     for event in history.faults:

@@ -1,7 +1,7 @@
-"""How a system plugs in.
+"""The protocols by which a system plugs in.
 
-A `NodeSystem` is written against the ports (`faultline.harness.world.ports`) and so runs in both worlds: it builds
-nodes and clients from ports. It says what it promises, which options it has, and which planted bugs it carries.
+A `NodeSystem` is written against the ports (`faultline.harness.world.ports`) and so runs in every world: it builds
+nodes and clients from ports. It declares its promise, its options, and its planted bugs.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ __all__ = [
 
 
 class PlantedBug(msgspec.Struct, frozen=True, kw_only=True):
-    """A planted bug: its name, the pattern it breaks, its requirement id, what it does, how it shows, and where.
+    """A planted bug: its name, the pattern it breaks, its requirement id, its effect, its symptoms, and where they
+    show.
 
     `options` are forced on when the bug is (a wall-clock lease needs lease reads); `campaign` names the campaign that
     catches it; `caught_by` the checkers or invariants that may; `worlds` where it can show, `why_not` for the rest.
@@ -53,9 +54,9 @@ class PlantedBug(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OptionDescription(msgspec.Struct, frozen=True, kw_only=True):
-    """One option of a system: its default, what it does, and the values it takes.
+    """One option of a system: its default, its effect, and the values it takes.
 
-    Those are the `choices`; without any they are whole numbers, or any text if `is_text`.
+    The values are the `choices`; without any they are whole numbers, or any text if `is_text`.
     """
 
     default: str
@@ -68,7 +69,7 @@ class PortClient(Protocol):
     """An event-driven client of a NodeSystem: one logical client, one operation at a time."""
 
     def start(self) -> None:
-        """Called once, when the client's ports work."""
+        """Start the client; the world calls this once, when the client's ports work."""
 
     def invoke(self, operation: Operation, done: Callable[[Outcome], None]) -> None:
         """Perform `operation`; call `done` exactly once, at the latest after the client's own timeout."""
@@ -85,16 +86,16 @@ class NodeSystem(Protocol):
     summary: str
     patterns: tuple[str, ...]
     functions: tuple[str, ...]
-    """What its clients can be asked to do: `read`, `write`, `cas`, ... (see `ServesByOption` for "only when")."""
+    """The functions that its clients serve: `read`, `write`, `cas`, ... (see `ServesByOption` for conditions)."""
     options: Mapping[str, OptionDescription]
     planted_bugs: Mapping[str, PlantedBug]
     messages: tuple[type[msgspec.Struct], ...]
-    """Every message type that crosses the network, tagged: what the real transport encodes and decodes."""
+    """Every message type that crosses the network, tagged: the real transport encodes and decodes them."""
 
     def node(
         self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], planted_bugs: frozenset[str]
     ) -> Node:
-        """A node with empty memory over `ports`; `members` are all nodes of the cluster, itself included."""
+        """Return a node with empty memory over `ports`; `members` are all nodes of the cluster, itself included."""
 
     def client(
         self,
@@ -104,10 +105,10 @@ class NodeSystem(Protocol):
         options: Mapping[str, str],
         planted_bugs: frozenset[str],
     ) -> PortClient:
-        """A client that talks to `node` first."""
+        """Return a client that talks to `node` first."""
 
     def invariants(self) -> list[Invariant]:
-        """Fresh instances of the system's invariants, for one run."""
+        """Return fresh instances of the system's invariants, for one run."""
 
 
 @runtime_checkable
@@ -115,25 +116,25 @@ class ServesByOption(Protocol):
     """A system that serves some of its functions only under certain options."""
 
     function_options: Mapping[str, Mapping[str, str]]
-    """The options that a function needs, `{"acquire": {"services": "on"}}`; what is not here is always served."""
+    """The options that a function needs, `{"acquire": {"services": "on"}}`; other functions are always served."""
 
 
 @runtime_checkable
 class HasUsualTest(Protocol):
-    """A system that says which workload and how many nodes to take where the user names neither."""
+    """A system with a workload and a number of nodes of its own, for users who name neither."""
 
     usual_workload: str
     usual_nodes: int
 
 
 def options_changed(system: NodeSystem, options: Mapping[str, str]) -> dict[str, str]:
-    """Those of `options` that `system` has otherwise by default."""
+    """Return those of `options` that `system` has otherwise by default."""
     described = system.options
     return {name: value for name, value in options.items() if name in described and described[name].default != value}
 
 
 def options_missing(system: NodeSystem, function: str, options: Mapping[str, str]) -> dict[str, str]:
-    """The options that `function` of `system` needs and `options` does not give; empty when it is served."""
+    """Return the options that `function` of `system` needs and `options` does not give; empty when it is served."""
     needed = system.function_options.get(function, {}) if isinstance(system, ServesByOption) else {}
     return {name: value for name, value in needed.items() if options.get(name) != value}
 
@@ -145,27 +146,27 @@ class StoreClient(Protocol):
         """Perform `operation` and wait for its outcome, no longer than the client's own timeout."""
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection, if there is one."""
 
 
 @runtime_checkable
 class ConnectingClient(StoreClient, Protocol):
-    """A client that can tell whether it has a connection, and can be asked for one before it is asked for more.
+    """A client that knows whether it has a connection, and can be told to connect before it gets an operation.
 
-    After an operation that went wrong the harness lets such a client connect first, and backs off between attempts; of
-    others it only knows that `NOT_CONNECTED` means that none came about.
+    After an operation that failed the harness lets such a client connect first, and backs off between attempts. With
+    other clients it only learns from `NOT_CONNECTED` that there was no connection.
     """
 
     @property
     def is_connected(self) -> bool:
-        """Whether there is a connection that the next operation would use."""
+        """True when the next operation would find a connection."""
 
     def connects(self) -> bool:
-        """Try to connect once, without a word about operations; whether there is a connection now."""
+        """Try to connect once, without sending an operation; return whether there is a connection now."""
 
 
 class StorePlace(msgspec.Struct, frozen=True, kw_only=True):
-    """Where one process of a store stands: its name, all members' addresses by name, its folder on its host.
+    """The place of one process of a store: its name, all members' addresses by name, its folder on its host.
 
     `folder` is the node's own and is emptied before a run; `data_folder` in it is the disk that faults strike.
     """
@@ -187,15 +188,15 @@ class StorePlace(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def data_folder(self) -> str:
-        """Where the member keeps what must survive it."""
+        """The folder in which the member keeps the data that must survive a crash."""
         return f"{self.folder}/data"
 
 
 @runtime_checkable
 class GuardedStore(Protocol):
-    """A hosted store that lets in only who knows the password of the run: it is told before anything is asked of it.
+    """A hosted store that admits only clients with the password of the run: it gets the password before any other call.
 
-    What it writes down of the password stands in files that others cannot read, and in no command line.
+    It writes the password only to files that other users cannot read, and never to a command line.
     """
 
     password: str
@@ -203,52 +204,56 @@ class GuardedStore(Protocol):
 
 @runtime_checkable
 class HostedStore(NodeSystem, Protocol):
-    """A store that is a program of its own: it runs on hosts only, and nothing in it knows of ports.
+    """A store that is a program of its own: it runs on hosts only, and uses no ports.
 
     The life of a member: its `files` are written and its `preparation` is run once, in its folder, before its first
-    start; then `command` is started, now and after every kill. All processes that descend from it are the member: they
+    start; then `command` is started, now and after every kill. All its descendant processes belong to the member: they
     are killed and stopped together. Once every member takes connections on its `up_port`, `form` makes them a cluster;
-    once the cluster serves, `provision` makes what the workloads use (a table, a bucket). `store_client`s follow.
+    once the cluster serves, `provision` creates the objects of the workloads (a table, a bucket). Clients follow.
     """
 
     programs: Mapping[str, str]
-    """What a host must have, by the command that shows it, and the Debian package that brings it."""
+    """The programs that a host must have, each as a command with the Debian package that brings it."""
     libraries: Mapping[str, str]
-    """The Python modules that its clients import, late, and the optional extra of Faultline that brings each."""
+    """The Python modules that its clients import late, and the optional extra of Faultline that brings each."""
     up_port: int
     client_port: int
     starts_in_order: bool
-    """Is each member prepared and started only when the one before it is up?"""
+    """True when each member is prepared and started only after the one before it is up."""
     serving_timeout_s: float
-    """How long the cluster may take to serve, at first and after the heal."""
+    """The time that the cluster may take to serve, at first and after the heal."""
     steady_s: float
-    """How long it must serve without a break after the heal, before the run goes on."""
+    """The time that it must serve without a break after the heal, before the run goes on."""
 
     def files(self, place: StorePlace) -> Mapping[str, str]:
-        """Configuration: the contents of files by their names in the member's folder."""
+        """Return the configuration: the contents of files by their names in the member's folder."""
 
     def preparation(self, place: StorePlace) -> str:
-        """A shell script for the member's folder (as `mkdir` and `initdb`); empty when there is nothing to do."""
+        """Return a shell script for the member's folder (as `mkdir` and `initdb`); empty when there is nothing to
+        do."""
 
     def command(self, place: StorePlace) -> Sequence[str]:
-        """The command line of the member, which stays in the foreground and logs to its standard output."""
+        """Return the command line of the member, which stays in the foreground and logs to its standard output."""
 
     def form(self, addresses: Mapping[str, str], options: Mapping[str, str]) -> None:
-        """Join the members, all of which are up, to a cluster. Raises OSError or HarnessError."""
+        """Join the members, all of which are up, to a cluster. Raise OSError or HarnessError."""
 
     def provision(self, addresses: Mapping[str, str], options: Mapping[str, str]) -> None:
-        """Make what the workloads need, through the cluster, which serves. Raises OSError or HarnessError."""
+        """Create the objects that the workloads need, through the cluster, which serves. Raise OSError or
+        HarnessError."""
 
     def status(self, address: str, timeout_s: float) -> NodeStatus:
-        """What the member at `address` says of itself. Raises TimeoutError or OSError when it does not answer."""
+        """Return the status that the member at `address` reports. Raise TimeoutError or OSError when it does not
+        answer."""
 
     def serving(self, statuses: Mapping[str, NodeStatus | None]) -> str | None:
-        """Who serves, in words, when members say this of themselves (None: no answer); None while nobody does.
+        """Return the serving members, in words, from the members' reports (None: no answer); None while no member
+        serves.
 
-        A run begins then, and goes on after the heal then: so not before the cluster has become one again.
+        A run begins, and goes on after the heal, once this is not None; so not before the cluster is whole again.
         """
 
     def store_client(
         self, address_of: Callable[[str], str], members: Sequence[str], node: str, options: Mapping[str, str]
     ) -> StoreClient:
-        """A client that talks to `node` first."""
+        """Return a client that talks to `node` first."""

@@ -1,18 +1,18 @@
 """The one door for bytes that strangers or crashes may have written: histories, run files, plans, host files.
 
-What comes through it is asked, in this order: is there little enough of it, does it come at all, is it UTF-8, is it
-nested no deeper than the program can follow, is it of the kind that was expected? The first *no* is a `DamagedInput`
-with the file, the place in it and the cause. A decoder's own errors (RecursionError, UnicodeDecodeError, plain
-ValueError, MemoryError) are turned into that error here, so that no reader has to know which of them there are.
+Input is checked in this order: it is not too large, it arrives in time, it is UTF-8, it is nested no deeper than the
+program can follow, and it has the expected type. The first check that fails raises `DamagedInput` with the file, the
+place in it and the cause. A decoder's own errors (RecursionError, UnicodeDecodeError, plain
+ValueError, MemoryError) are turned into that error here, so that no reader has to know them all.
 
     read_whole        a file's bytes, or those that come out of a pipe
-    opened            the same as a stream, for what need not fit into memory
+    opened            the same as a stream, for input that need not fit into memory
     from_json         bytes or text as JSON of a given type; read_json does both
     from_toml         text as TOML; read_toml does both
-    converted         what has been decoded, as a record
+    converted         decoded values as a record
 
-A pipe can be read once only, and readers look at a file several times: what came out of it is kept until the process
-ends. It must begin to speak, and go on, within ten seconds.
+A pipe can be read only once, and readers open a file several times, so the content of a pipe is kept until the process
+ends. Its first bytes, and each later piece, must come within ten seconds.
 """
 
 from __future__ import annotations
@@ -51,16 +51,16 @@ __all__ = [
 ]
 
 DEADLINE_S = 10.0
-"""How long a pipe or a device may stay silent."""
+"""The time that a pipe or a device may stay silent."""
 
 DEPTH_MAX = 100
-"""How deep values may nest: more than any history needs, less than what the rest of the program can follow."""
+"""The depth to which values may nest: more than any history needs, and less than the rest of the program can follow."""
 
 WHOLE_BYTES_MAX = 1 << 30
-"""How much is read at once: the plan of some ten million operations."""
+"""The largest file that is read at once: the plan of some ten million operations."""
 
 HISTORY_BYTES_MAX = 8 << 30
-"""How much of a history is read at once, where it has to be whole; elsewhere it is read piece by piece."""
+"""The largest history that is read at once, where it has to be whole; elsewhere it is read piece by piece."""
 
 TOML_BYTES_MAX = 1 << 20
 PIPE_BYTES_MAX = 1 << 28
@@ -82,11 +82,8 @@ class DamagedInput(UsageError):
         super().__init__(f"{source}{f', {place}:' if place else ' cannot be read:'} {cause}.", next_step)
 
 
-# -- bytes -----------------------------------------------------------------------------------------------------------
-
-
 def read_whole(path: Path, *, bytes_max: int = WHOLE_BYTES_MAX, next_step: str = _MENDED) -> bytes:
-    """All bytes of the file or pipe `path`. Raises DamagedInput when they cannot be read or are too many."""
+    """Return all bytes of the file or pipe `path`. Raise DamagedInput when they cannot be read or are too many."""
     with opened(path, next_step=next_step) as file:
         if file.seek(0, os.SEEK_END) > bytes_max:
             raise _too_large(path, bytes_max, next_step)
@@ -96,7 +93,7 @@ def read_whole(path: Path, *, bytes_max: int = WHOLE_BYTES_MAX, next_step: str =
 
 @contextlib.contextmanager
 def opened(path: Path, *, deadline_s: float | None = None, next_step: str = _MENDED) -> Iterator[BinaryIO]:
-    """The file `path`, open for reading; a pipe has been read to its end before. Raises DamagedInput, also later.
+    """Return the file `path`, open for reading; a pipe has been read to its end before. Raise DamagedInput, also later.
 
     A pipe or device may be silent for `deadline_s` seconds (default: `DEADLINE_S`).
     """
@@ -106,12 +103,12 @@ def opened(path: Path, *, deadline_s: float | None = None, next_step: str = _MEN
     except OSError as error:
         raise DamagedInput(path, error.strerror or str(error), next_step=next_step) from error
     except MemoryError as error:
-        raise DamagedInput(path, "it takes more memory than there is", next_step=next_step) from error
+        raise DamagedInput(path, "it does not fit into memory", next_step=next_step) from error
 
 
 def _open(path: Path, deadline_s: float, next_step: str) -> BinaryIO:
     if "\0" in str(path):
-        raise DamagedInput(repr(str(path)), "that is no name of a file", next_step=next_step)
+        raise DamagedInput(repr(str(path)), "that is not the name of a file", next_step=next_step)
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
     try:
         about = os.fstat(descriptor)
@@ -130,11 +127,11 @@ def _open(path: Path, deadline_s: float, next_step: str) -> BinaryIO:
 
 
 _said_by_pipes: dict[tuple[str, int, int], bytes] = {}
-"""What came out of pipes, by their name, device and inode."""
+"""The contents of pipes, by their name, device and inode."""
 
 
 def _said(path: Path, descriptor: int, deadline_s: float, next_step: str) -> bytes:
-    """All that comes out of a pipe or device."""
+    """Return all that comes out of a pipe or device."""
     pieces: list[bytes] = []
     length = 0
     poll = select.poll()
@@ -150,31 +147,27 @@ def _said(path: Path, descriptor: int, deadline_s: float, next_step: str) -> byt
         length += len(piece)
         if length > PIPE_BYTES_MAX:
             raise _too_large(path, PIPE_BYTES_MAX, next_step)
-    raise DamagedInput(path, f"nothing came out of it for {deadline_s:g} s", next_step="Write it to a file first.")
+    raise DamagedInput(path, f"it sent nothing for {deadline_s:g} s", next_step="Write it to a file first.")
 
 
 def _too_large(path: Path, bytes_max: int, next_step: str) -> DamagedInput:
     return DamagedInput(path, f"it has more than {bytes_max >> 20} MiB", next_step=next_step)
 
 
-# -- text ------------------------------------------------------------------------------------------------------------
-
-
 def as_text(data: bytes, source: Path | str, *, next_step: str = _MENDED) -> str:
-    """`data` as UTF-8. Raises DamagedInput with the line of the first byte that is not."""
+    """Return `data` as UTF-8. Raise DamagedInput with the line of the first byte that is not."""
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise DamagedInput(source, "it is no text in UTF-8", place=f"line {line}", next_step=next_step) from error
+        raise DamagedInput(source, "it is not text in UTF-8", place=f"line {line}", next_step=next_step) from error
 
 
 def is_nested_too_deep(text: bytes | str, depth_max: int = DEPTH_MAX) -> bool:
-    """Whether brackets nest deeper than `depth_max` in JSON or something like it.
+    """Return whether brackets nest deeper than `depth_max` in JSON or something like it.
 
-    Most text has fewer brackets than that altogether. In other text each round takes away the innermost pairs, at the
-    speed of `bytes.replace`.
-    """
+    Most text has fewer brackets than that altogether. In other text each round removes the innermost pairs, at the
+    speed of `bytes.replace`, so that the number of rounds is the depth."""
     if isinstance(text, str):
         if text.count("[") + text.count("{") <= depth_max:
             return False
@@ -191,18 +184,15 @@ def is_nested_too_deep(text: bytes | str, depth_max: int = DEPTH_MAX) -> bool:
     return brackets.count(b"[") > depth_max or b"[]" in brackets
 
 
-# -- values ----------------------------------------------------------------------------------------------------------
-
-
 def read_json(path: Path, kind: type[_Kind], *, bytes_max: int = WHOLE_BYTES_MAX, next_step: str = _MENDED) -> _Kind:
-    """The JSON in the file `path`, as a `kind`. Raises DamagedInput."""
+    """Return the JSON in the file `path`, as a `kind`. Raise DamagedInput."""
     return from_json(read_whole(path, bytes_max=bytes_max, next_step=next_step), kind, path, next_step=next_step)
 
 
 def from_json(
     data: bytes | str, kind: type[_Kind], source: Path | str, *, place: str = "", next_step: str = _MENDED
 ) -> _Kind:
-    """`data`, which came from `source`, as JSON of the type `kind`. Raises DamagedInput."""
+    """Return `data`, which came from `source`, as JSON of the type `kind`. Raise DamagedInput."""
     try:
         value: _Kind = decoded(data, kind)
         return value
@@ -211,7 +201,7 @@ def from_json(
 
 
 def decoded(data: bytes | str, kind: Any = Any) -> Any:
-    """`data` as JSON of the type `kind`; raises ValueError with the cause, for readers that know the place."""
+    """Return `data` as JSON of the type `kind`; raise ValueError with the cause, for readers that know the place."""
     if is_nested_too_deep(data):
         raise ValueError(f"values are nested more than {DEPTH_MAX} deep")
     try:
@@ -219,39 +209,39 @@ def decoded(data: bytes | str, kind: Any = Any) -> Any:
     except msgspec.MsgspecError as error:
         raise ValueError(str(error)) from error
     except UnicodeError as error:
-        raise ValueError("it is no text in UTF-8") from error
+        raise ValueError("it is not text in UTF-8") from error
     except (RecursionError, MemoryError, OverflowError) as error:
         raise ValueError(f"a value is too large ({type(error).__name__})") from error
 
 
-def read_toml(path: Path, *, next_step: str = "Mend that line.") -> dict[str, Any]:
-    """The TOML in the file `path`. Raises DamagedInput."""
+def read_toml(path: Path, *, next_step: str = "Correct that line.") -> dict[str, Any]:
+    """Return the TOML in the file `path`. Raise DamagedInput."""
     data = read_whole(path, bytes_max=TOML_BYTES_MAX, next_step=next_step)
     return from_toml(as_text(data, path, next_step="A plan or a host file is TOML in UTF-8."), path)
 
 
 def from_toml(text: str, source: Path | str) -> dict[str, Any]:
-    """`text`, which came from `source`, as TOML. Raises DamagedInput."""
+    """Return `text`, which came from `source`, as TOML. Raise DamagedInput."""
     for number, line in enumerate(text.split("\n"), start=1):
         if line.count(".") > _KEY_PARTS_MAX:
-            cause = f"there are more than {_KEY_PARTS_MAX} points in one line"
+            cause = f"it has more than {_KEY_PARTS_MAX} dots"
             raise DamagedInput(source, cause, place=f"line {number}", next_step="Write it on several lines.")
     if is_nested_too_deep(text):
-        raise DamagedInput(source, f"values are nested more than {DEPTH_MAX} deep", next_step="Write it flat.")
+        raise DamagedInput(source, f"values are nested more than {DEPTH_MAX} deep", next_step="Nest it less.")
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         place = _PLACE_IN_TOML.search(str(error))
-        cause = f"not TOML: {_PLACE_IN_TOML.sub('', str(error))}"
-        raise DamagedInput(source, cause, place=place[1] if place else "", next_step="Mend that line.") from error
+        cause = f"not valid TOML: {_PLACE_IN_TOML.sub('', str(error))}"
+        raise DamagedInput(source, cause, place=place[1] if place else "", next_step="Correct that line.") from error
     except (ValueError, RecursionError, MemoryError) as error:
-        raise DamagedInput(source, f"not TOML that can be read: {error}", next_step="Mend that value.") from error
+        raise DamagedInput(source, f"not valid TOML: {error}", next_step="Correct that value.") from error
 
 
 def converted(
     values: Any, kind: type[_Kind], source: Path | str, *, place: str = "", next_step: str = _MENDED
 ) -> _Kind:
-    """`values`, decoded before, as a record of type `kind`. Raises DamagedInput with the key."""
+    """Return the decoded `values` as a record of type `kind`. Raise DamagedInput with the key."""
     try:
         return msgspec.convert(values, kind)
     except (msgspec.ValidationError, RecursionError) as error:

@@ -1,8 +1,8 @@
 """Verdicts, findings and how they merge.
 
 A run's verdict is one of five words. When verdicts merge, a violation outranks everything, then a harness error, then
-not knowing, then a test that tested nothing, and only then a pass: Jepsen's `test-all` lets *unknown* hide *invalid*,
-and a red cell that turns grey is how a bug is missed.
+*unknown*, then a test that tested nothing, and only then a pass. Jepsen's `test-all` lets *unknown* hide *invalid*, and
+a bug is missed when a red cell turns grey.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["Cause", "CheckResult", "Finding", "Reason", "Verdict", "exit_code", 
 
 
 class Verdict(enum.StrEnum):
-    """The five answers a check, a run or a campaign can give."""
+    """The five verdicts of a check, a run or a campaign."""
 
     PASS = "pass"
     VACUOUS = "vacuous"
@@ -37,17 +37,17 @@ _EXIT = {
 
 
 def merge(verdicts: Iterable[Verdict]) -> Verdict:
-    """The worst of `verdicts`; nothing at all merges to PASS, so callers must check that something was there."""
+    """Return the worst of `verdicts`; none at all merge to PASS, so callers must check that there was one."""
     return max(verdicts, key=_RANK.__getitem__, default=Verdict.PASS)
 
 
 def exit_code(verdict: Verdict) -> int:
-    """The exit code a command ends with for `verdict`, when nothing else was expected."""
+    """Return the exit code of a command for `verdict`, when no other one was expected."""
     return _EXIT[verdict]
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing a checker or an invariant has to say against the system.
+    """One fact that a checker or an invariant reports against the system.
 
     `anomaly` is a stable class name (`stale-read`, `LDR-I2`), `sentence` one sentence for a reader who has never seen
     this tool, `operations` the rows of the history that suffice to show it (in order of invocation), `time_us` when it
@@ -65,43 +65,43 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def signature(self) -> str:
-        """What equal findings have in common: `linearizability/stale-read`."""
+        """The kind that equal findings share: `linearizability/stale-read`."""
         return f"{self.checker}/{self.anomaly}"
 
 
 class Cause(enum.StrEnum):
-    """Why a check came to no verdict."""
+    """A reason why a check did not decide."""
 
     BUDGET = "budget"
     """The search spent its steps."""
     TIME = "time-limit"
     """The search spent its time."""
     SIZE = "size"
-    """There was too much of something to begin with."""
+    """The input was too large for the search to begin."""
     NOTHING_SEEN = "nothing-seen"
-    """Nothing that the check judges was there, or succeeded."""
+    """No operation that the check judges occurred, or none succeeded."""
     INDEFINITE = "indefinite-outcomes"
-    """Operations whose outcome nobody knows may explain what was seen."""
+    """Operations with an unknown outcome may explain the answers."""
     NOT_READ_OUT = "not-read-out"
-    """Something was not seen to be there or gone, as the run ended before everything had been read."""
+    """The run ended before everything had been read, so something was seen neither present nor gone."""
     REPEATED_VALUES = "repeated-values"
-    """Values that were written twice do not tell whose they are."""
+    """Values that were written twice do not identify their writer."""
     ENDED_EARLY = "ended-early"
-    """The run ended before what comes after the heal."""
+    """The run ended before the part after the heal."""
     HARNESS = "harness-failed"
-    """The harness failed, which is enough to explain what was seen."""
+    """The harness failed, which is enough to explain the answers."""
     CHECKER = "checker-failed"
     """The checker itself failed."""
     LEFT_OUT = "left-out"
-    """The check was not run, as something that it needs is missing."""
+    """The check did not run, as something that it needs is missing."""
     NO_LOGS = "no-logs"
     """There were no logs to look at."""
 
 
 class Reason(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Why a check is *unknown*; where an option of the checker is to blame, its name and what its value was.
+    """The reason why a check is *unknown*; where an option of the checker is the cause, its name and its value.
 
-    For a size, `value` is the one that it would take.
+    For a size, `value` is the one that the check would need.
     """
 
     cause: Cause
@@ -110,7 +110,7 @@ class Reason(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class CheckResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What one checker established: its verdict, one sentence, the findings behind it, and plain data for reports.
+    """The result of one checker: its verdict, one sentence, the findings behind it, and plain data for reports.
 
     `reason` says why the verdict is *unknown*; other verdicts have none.
     """

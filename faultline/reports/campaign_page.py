@@ -1,8 +1,7 @@
 """The report on a campaign: `index.html`, made from the `campaign.json` beside it.
 
-Sentence first, then the sum that shows nothing was lost, the matrix, the distinct violations with the line that shows
-each again, and what the campaign reached and did not reach.
-"""
+The sentence comes first, then the sum that shows that no run was lost, the matrix, the distinct violations with the
+line that repeats each, and the situations that the campaign reached and did not reach."""
 
 from __future__ import annotations
 
@@ -44,7 +43,7 @@ class Block:
 def write_campaign_report(folder: Path) -> Path:
     """Write `folder/index.html` from `folder/campaign.json` and return its path.
 
-    Raises UsageError when there is no campaign in the folder, or its summary cannot be read.
+    Raise UsageError when there is no campaign in the folder, or its summary cannot be read.
     """
     source = folder / "campaign.json"
     summary = read_json(source, dict[str, Any], next_step="Name the folder of a finished campaign, or run it again.")
@@ -52,7 +51,7 @@ def write_campaign_report(folder: Path) -> Path:
 
 
 def campaign_values(summary: dict[str, Any], folder: Path | None = None) -> dict[str, Any]:
-    """Everything the template of the campaign page prints. Links to run reports are kept when the file is there."""
+    """Return the values for the template of the campaign page. Links to run reports are kept when the file exists."""
     campaign = read_summary(summary)
     shown = campaign.signatures[:_MOST_SIGNATURES]
     return {
@@ -74,7 +73,7 @@ def campaign_values(summary: dict[str, Any], folder: Path | None = None) -> dict
 
 
 def blocks(cells: Sequence[Cell]) -> list[Block]:
-    """The matrix, one block per system with its planted bugs and options, in the order of the campaign."""
+    """Return the matrix, one block per system with its planted bugs and options, in the order of the campaign."""
     systems = list(dict.fromkeys(cell.system_name for cell in cells))
     return [_block(name, [cell for cell in cells if cell.system_name == name]) for name in systems]
 
@@ -89,7 +88,7 @@ def _block(name: str, cells: list[Cell]) -> Block:
 
 
 def rate_bar(cell: Cell) -> Markup:
-    """The violation rate of a cell as a bar, with its 95 % Wilson interval as a whisker."""
+    """Return the violation rate of a cell as a bar, with its 95 % Wilson interval as a whisker."""
     at = [share * _BAR_WIDTH for share in (cell.rate, cell.low, cell.high)]
     return tag(
         "svg",
@@ -106,7 +105,7 @@ def rate_bar(cell: Cell) -> Markup:
 
 
 def _link(report: str, folder: Path | None) -> str:
-    """The relative address of a run's report, or nothing when it is not a file inside the campaign's folder."""
+    """Return the relative address of a run's report, or nothing when it is not a file inside the campaign's folder."""
     path = Path(report)
     if not report or path.is_absolute() or ".." in path.parts or ":" in path.parts[0]:
         return ""
@@ -114,7 +113,7 @@ def _link(report: str, folder: Path | None) -> str:
 
 
 def _latency_finding(campaign: Campaign) -> str:
-    """Where faults slowed the median of a successful operation down the most."""
+    """Return a sentence about the cell in which faults slowed the slowest successful operations most."""
     outside = {(row.cell, row.f): row for row in campaign.latency if row.window == "outside" and row.outcome == "ok"}
     ratios = []
     for row in campaign.latency:
@@ -122,9 +121,9 @@ def _latency_finding(campaign: Campaign) -> str:
         if row.window == "inside" and row.outcome == "ok" and calm and calm.p99_us and row.p99_us:
             ratios.append((row.p99_us / calm.p99_us, row.cell, row.f))
     if not ratios:
-        return "No function has successful operations both inside and outside faults, so there is nothing to compare."
+        return "No function has successful operations both inside and outside faults, so they cannot be compared."
     ratio, cell, f = max(ratios)
     if ratio <= 1:
-        return "In no cell did faults make the slowest hundredth of successful operations slower."
+        return "Faults did not slow the slowest hundredth of successful operations in any cell."
     slowest = f"the slowest hundredth of successful {f} operations"
     return f"Faults hurt most in {cell}: there {slowest} took {ratio:.1f} times as long."

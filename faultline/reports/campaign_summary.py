@@ -1,9 +1,8 @@
-"""What a report needs to know of a campaign, read from its `campaign.json`.
+"""The facts about a campaign that a report needs, read from its `campaign.json`.
 
-Reading is lenient: an older or newer campaign file may lack fields, and a report on half of the facts, which says what
-is missing, is better than none. The numbers, though, are checked: what was scheduled must equal the sum of what became
-of it, and a page whose sums do not hold says so at its top.
-"""
+Reading is lenient: an older or newer campaign file may lack fields, and a report on half of the facts, which names the
+missing ones, is better than none. The numbers, though, are checked: the scheduled runs must equal the sum of the runs
+by status, and a page whose sums do not agree says so at its top."""
 
 from __future__ import annotations
 
@@ -41,7 +40,7 @@ _SUM_WORDS = (
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One cell of the matrix. `counts` say what became of its runs; a violation that was expected counts as such.
+    """One cell of the matrix. `counts` has the number of runs by status; an expected violation counts as expected.
 
     `expected` are the anomalies that the plan allows here.
     """
@@ -62,17 +61,17 @@ class Cell:
 
     @property
     def status(self) -> str:
-        """The status that speaks for the cell: the first of `STATUSES` that any run came to."""
+        """The status of the cell: the first of `STATUSES` that any run has."""
         return next((status.name for status in STATUSES if self.counts.get(status.name)), "not-run")
 
     @property
     def fraction(self) -> str:
-        """How many of the cell's runs came to its status: `14/50`."""
+        """The share of the cell's runs that have its status: `14/50`."""
         return f"{self.counts.get(self.status, 0):,}/{self.runs:,}"
 
     @property
     def unmet(self) -> bool:
-        """Was a violation expected here, and not one seen?"""
+        """True when a violation was expected here and none was seen."""
         return bool(self.expected) and not self.counts.get("expected") and self.runs > 0
 
     @property
@@ -90,7 +89,7 @@ class Cell:
 
     @property
     def interval(self) -> str:
-        """The 95 % Wilson interval of the violation rate; when none was seen, the bound that the terminal tells too."""
+        """The 95 % Wilson interval of the violation rate; without a violation, the same bound as on the terminal."""
         judged = sum(self.counts.get(name, 0) for name in ("pass", "violation", "expected"))
         if self.rate or not judged:
             return f"95 % interval {percent(self.low)} to {percent(self.high)}"
@@ -99,7 +98,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """One distinct violation: all runs whose counterexample has the same shape; `sentence` tells the smallest."""
+    """One distinct violation: all runs whose counterexample has the same shape; `sentence` describes the smallest."""
 
     signature: str
     checker: str
@@ -144,7 +143,7 @@ class Latency:
 
 @dataclass(frozen=True, slots=True)
 class Campaign:
-    """A campaign as its report shows it. `counts` are the sums over all cells, `scheduled` what was planned."""
+    """A campaign for its report. `counts` are the sums over all cells, `scheduled` the number of planned runs."""
 
     id: str
     name: str
@@ -164,19 +163,19 @@ class Campaign:
 
     @property
     def reconciles(self) -> bool:
-        """Does what was scheduled equal the sum of what became of it?"""
+        """True when the scheduled runs equal the sum of the runs by status."""
         return sum(self.counts.values()) == self.scheduled
 
     @property
     def shown_status(self) -> str:
-        """The status whose sign stands before the campaign's sentence: an expected violation is not a red cross."""
+        """The status that gives the campaign's sentence its sign: an expected violation is not a red cross."""
         if self.verdict == "violation" and not self.counts.get("violation") and self.counts.get("expected"):
             return "expected"
         return self.verdict
 
 
 def wilson_interval(hits: int, runs: int) -> tuple[float, float]:
-    """The 95 % Wilson score interval of the rate `hits` / `runs`; (0, 1) when there was no run."""
+    """Return the 95 % Wilson score interval of the rate `hits` / `runs`; (0, 1) when there was no run."""
     if runs <= 0:
         return 0.0, 1.0
     z_squared = _NORMAL_95**2
@@ -187,12 +186,13 @@ def wilson_interval(hits: int, runs: int) -> tuple[float, float]:
 
 
 def campaign_sentence(campaign: Campaign) -> str:
-    """The first line of every report on the campaign."""
+    """Return the first line of every report on the campaign."""
     return verdict_sentence(campaign.shown_status, campaign.sentence)
 
 
 def reconciliation(campaign: Campaign) -> str:
-    """`43,200 runs scheduled = 43,100 passed + 41 violated + …`, and what is wrong when the sum does not hold."""
+    """Return `43,200 runs scheduled = 43,100 passed + 41 violated + …`, and the error when the sum
+    does not agree."""
     terms = " + ".join(f"{campaign.counts.get(name, 0):,} {word}" for name, word in _SUM_WORDS)
     others = [name for name in sorted(campaign.counts) if name not in dict(_SUM_WORDS)]
     terms += "".join(f" + {campaign.counts[name]:,} {name}" for name in others)
@@ -202,11 +202,8 @@ def reconciliation(campaign: Campaign) -> str:
     return f"{line} – but these add up to {sum(campaign.counts.values()):,}: this campaign's records are incomplete."
 
 
-# -- reading -----------------------------------------------------------------------------------------------------
-
-
 def read_summary(summary: Mapping[str, Any]) -> Campaign:
-    """The campaign in the data of a `campaign.json`; a field that is missing is read as empty."""
+    """Return the campaign in the data of a `campaign.json`; a field that is missing is read as empty."""
     cells = tuple(map(_cell, _list(summary, "cells")))
     counts = _sums(cells) if cells else _counts(summary.get("counts"), 0)
     signatures = list(map(_signature, _list(summary, "signatures")))
@@ -277,7 +274,8 @@ def _signature(entry: Mapping[str, Any]) -> Signature:
 
 
 def _fault_kinds(entry: Mapping[str, Any]) -> tuple[str, ...]:
-    """The kinds of fault around the counterexample; a run that left nothing but its verdict does not tell them."""
+    """Return the kinds of fault around the counterexample; a run that left only its
+    verdict does not have them."""
     return tuple(map(str, entry.get("fault_kinds") or ())) if entry.get("faults_known", True) else ("not known",)
 
 
@@ -289,17 +287,17 @@ def _latency(entry: Mapping[str, Any]) -> Latency:
 
 
 def _by_urgency(signature: Signature) -> tuple[bool, int, str, str]:
-    """What nobody expected first, then what is seen most often."""
+    """Return a sort key: unexpected violations first, then the most frequent."""
     return signature.expected, -signature.count, signature.cell, signature.signature
 
 
 def _operations(value: Any) -> int:
-    """How many operations show it: a number, or the list of their rows."""
+    """Return the number of operations that show it, which is stored as a number or as the list of their rows."""
     return len(value) if isinstance(value, list | tuple) else int(value or 0)
 
 
 def _counts(counts: Mapping[str, Any] | None, expected: int) -> dict[str, int]:
-    """The runs by status, so many of the violations being `expected`."""
+    """Return the runs by status; `expected` of the violations count as expected."""
     read: dict[str, int] = {}
     for name, number in (counts or {}).items():
         known = str(name).replace("_", "-")
@@ -311,7 +309,7 @@ def _counts(counts: Mapping[str, Any] | None, expected: int) -> dict[str, int]:
 
 
 def _with_not_run(counts: dict[str, int], scheduled: int) -> dict[str, int]:
-    """Runs that left no verdict were not run: an interrupted campaign must not look smaller than it was planned."""
+    """Count planned runs without a verdict as not run, so that an interrupted campaign does not look smaller."""
     missing = scheduled - sum(counts.values())
     return counts | {"not-run": counts.get("not-run", 0) + missing} if missing > 0 else counts
 

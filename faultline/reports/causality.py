@@ -1,13 +1,13 @@
-"""What could have led to what in a traced run: Lamport's happened-before over its messages, and what a timer repeats.
+"""Causality in a traced run: Lamport's happened-before over its messages, and the heartbeats of timers.
 
-Two steps of one process follow each other in time, and a message is received after it was sent; what these two steps
-reach is the *future* of a moment, and what reaches it is its *past*. In a cluster that talks all the time nearly
-everything lies in the past of everything, so there is a second, narrower relation: what a process sends at the very
-moment at which it receives something was *triggered* by that. What waits for a flush to the disk is sent a little
-later; it is taken for triggered by what was received up to that long before.
+Two steps of one process follow each other in time, and a message is received after it was sent. The moments that these
+two kinds of steps reach from a moment are its *future*, and those that reach it are its *past*. In a cluster that sends
+all the time, nearly every event is in the past of every other one, so there is a second, narrower relation: a message
+that a process sends at the very moment of a receipt was *triggered* by that receipt. A message that waits for a flush
+to the disk is sent a little later, so a receipt up to that long before also counts as its trigger.
 
-A *heartbeat* is what a timer sends over and over: nothing triggered it, its text is the same but for its numbers, and
-its kind comes at even distances. What only answers heartbeats, over and over, is one as well.
+A *heartbeat* is a message that a timer sends over and over: no message triggered it, its text is the same but for its
+numbers, and its kind comes at even distances. A message that only answers heartbeats is one as well.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ __all__ = ["Triggers", "future_of", "heartbeats_of", "past_of"]
 
 _LEAST_REPEATED = 8
 _EVEN = 0.1
-"""How far distances may be from their median, as a share of it, to count as even."""
+"""The deviation from the median, as a share of it, up to which distances count as even."""
 _FLUSH_US_MAX = 5_000
-"""For so long what is sent may still be the answer to what was received: a flush takes a while."""
+"""The time after a receipt in which a message may still be its answer: a flush takes a while."""
 _WITHOUT_DIGITS = str.maketrans("", "", "0123456789")
 
 
 def past_of(messages: Sequence[MessageRecord], moments_us: Mapping[str, int]) -> set[int]:
-    """The places of the messages that could have had a part in what the processes did at `moments_us`.
+    """Return the places of the messages that could have influenced the processes at `moments_us`.
 
     These are the messages that arrived, and from which a chain of messages and local steps leads there.
     """
@@ -48,7 +48,7 @@ def past_of(messages: Sequence[MessageRecord], moments_us: Mapping[str, int]) ->
 
 
 def future_of(messages: Sequence[MessageRecord], moments_us: Mapping[str, int]) -> set[int]:
-    """The places of the messages, lost ones too, that could tell of what the processes did at `moments_us`."""
+    """Return the places of the messages, lost ones too, that the processes could have influenced at `moments_us`."""
     earliest = dict(moments_us)
     future: set[int] = set()
     for place in sorted(range(len(messages)), key=lambda place: messages[place].send_us):
@@ -63,7 +63,7 @@ def future_of(messages: Sequence[MessageRecord], moments_us: Mapping[str, int]) 
 
 
 class Triggers:
-    """Which message made a process send which: at the moment of its receipt, or a flush later."""
+    """The messages that triggered others: at the moment of their receipt, or a flush later."""
 
     def __init__(self, messages: Sequence[MessageRecord]) -> None:
         self._messages = messages
@@ -79,24 +79,25 @@ class Triggers:
             steps.sort()
 
     def at_once(self, place: int) -> list[int]:
-        """The places of the messages on whose receipt the message at `place` was sent, at the same moment."""
+        """Return the places of the messages on whose receipt the message at `place` was sent, at the same moment."""
         message = self._messages[place]
         return [other for other in self.received(message.source, message.send_us) if other != place]
 
     def received(self, process: str, moment_us: int) -> list[int]:
-        """The places of the messages that `process` received at `moment_us`."""
+        """Return the places of the messages that `process` received at `moment_us`."""
         return self._received_at.get((process, moment_us), [])
 
     def before(self, process: str, moment_us: int) -> list[int]:
-        """What made `process` act at `moment_us`: what it received then, else the last that it did a flush before."""
+        """Return the trigger of `process` at `moment_us`: the messages it received then, else the last one a flush
+        before."""
         if exact := self.received(process, moment_us):
             return exact
         return _between(self._received.get(process, []), moment_us - _FLUSH_US_MAX, moment_us)[-1:]
 
     def after(self, process: str, moment_us: int) -> list[int]:
-        """The places of what `process` sent when it received something at `moment_us`.
+        """Return the places of the messages that `process` sent when it received one at `moment_us`.
 
-        What it sent a flush later is among them, unless it was the answer to something else.
+        Messages sent a flush later are among them, unless they answer another message.
         """
         sent = _between(self._sent.get(process, []), moment_us, moment_us + _FLUSH_US_MAX)
         return [place for place in sent if self._messages[place].send_us == moment_us or not self.at_once(place)]
@@ -107,7 +108,7 @@ def _between(steps: Sequence[tuple[int, int]], first_us: int, last_us: int) -> l
 
 
 def heartbeats_of(messages: Sequence[MessageRecord], triggers: Triggers, processes: Iterable[str]) -> set[int]:
-    """The places of the heartbeats among the messages between `processes`, the nodes."""
+    """Return the places of the heartbeats among the messages between `processes`, the nodes."""
     nodes = set(processes)
     inner = [place for place, message in enumerate(messages) if message.source in nodes and message.target in nodes]
     kinds = {place: _kind(messages[place]) for place in inner}
@@ -131,7 +132,7 @@ def _kind(message: MessageRecord) -> tuple[str, str, str]:
 
 
 def _is_even(times_us: Sequence[int]) -> bool:
-    """Do at least half of the moments follow each other at the same distance?"""
+    """Return whether at least half of the moments follow each other at the same distance."""
     if len(times_us) < _LEAST_REPEATED:
         return False
     distances = [later - earlier for earlier, later in itertools.pairwise(times_us)]

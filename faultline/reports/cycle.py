@@ -1,9 +1,9 @@
 """A cycle of transactions, as a ring and in words: each had to come before the next, and the last before the first.
 
-The checkers of transactions say of such a finding which transactions it goes through and why each precedes the next
+In such a finding, the checkers of transactions name its transactions and the reason why each precedes the next
 (`transactions` and `edges` of its detail). Here they become names (T1, T2, …) that figures and lists share, one line
-for each edge, and a picture of the ring in which every box shows only what the transaction did with the keys at issue.
-"""
+for each edge, and a picture of the ring in which every box shows only the steps of the transaction on the keys of the
+cycle."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from faultline.reports.text import clipped, count, display_width, value_text, vi
 __all__ = ["EDGE_MEANINGS", "cycle_lines", "cycle_svg", "edge_meanings", "transaction_names"]
 
 EDGE_MEANINGS = {
-    "ww": "the next wrote over what this one had written",
-    "wr": "the next read what this one had written",
-    "rw": "this one read a state that the next wrote over: it had not seen that write",
+    "ww": "the next overwrote the value that this one had written",
+    "wr": "the next read the value that this one had written",
+    "rw": "this one read a state that the next overwrote: it had not seen that write",
     "rr": "the next read a later state than this one did",
-    "predicate-rw": "this one asked for all that fulfil a condition, and the next changed what does",
+    "predicate-rw": "this one read all objects that meet a condition, and the next changed which ones do",
     "process": "one client did this before the next",
     "realtime": "this one had completed before the next began",
 }
-"""What the kinds of edges mean, by the names they have in the literature (Adya's thesis; Elle)."""
+"""The meanings of the kinds of edges, under their names in the literature (Adya's thesis; Elle)."""
 
 _EDGES_MAX = 12
 _RING_MAX = 8
@@ -40,27 +40,28 @@ _ROW = 17.0
 
 
 def transaction_names(finding: Finding) -> dict[int, str]:
-    """The names of a cycle's transactions by their rows in the history; empty when the finding is no cycle."""
+    """Return the names of a cycle's transactions by their rows in the history; empty when the finding is no cycle."""
     if not finding.detail.get("edges"):
         return {}
     return {part["row"]: part["name"] for part in finding.detail.get("transactions", ())}
 
 
 def cycle_lines(finding: Finding) -> list[str]:
-    """Each edge of the cycle with its reason; empty when the finding is no cycle."""
+    """Return each edge of the cycle with its reason; empty when the finding is no cycle."""
     edges = finding.detail.get("edges") or []
     lines = [f"{e['from']} before {e['to']} ({e['kind']}): {visible(e['because'])}" for e in edges[:_EDGES_MAX]]
     return lines + ([f"… and {count(len(edges) - _EDGES_MAX, 'more edge')}"] if len(edges) > _EDGES_MAX else [])
 
 
 def edge_meanings(finding: Finding) -> list[tuple[str, str]]:
-    """The kinds of edges in the cycle, with what they mean."""
+    """Return the kinds of edges in the cycle, with their meanings."""
     kinds = dict.fromkeys(edge["kind"] for edge in finding.detail.get("edges") or ())
     return [(kind, EDGE_MEANINGS[kind]) for kind in kinds if kind in EDGE_MEANINGS]
 
 
 def cycle_svg(finding: Finding, prefix: str) -> Markup:
-    """The cycle as a ring of boxes and arrows; empty when the finding is none, or one too long for a picture."""
+    """Return the cycle as a ring of boxes and arrows; empty when the finding is no cycle, or one too long for a
+    picture."""
     edges, transactions = finding.detail.get("edges") or [], finding.detail.get("transactions") or []
     if not 2 <= len(transactions) <= _RING_MAX or len(edges) != len(transactions):
         return Markup("")
@@ -84,11 +85,8 @@ def cycle_svg(finding: Finding, prefix: str) -> Markup:
     )
 
 
-# -- boxes ---------------------------------------------------------------------------------------------------------
-
-
 def _box_lines(part: Mapping[str, Any], edges: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What the transaction did with the keys of the cycle's edges, else all it did; a few lines."""
+    """Return the steps of the transaction on the keys of the cycle's edges, else all its steps; a few lines."""
     keys = {str(edge["key"]) for edge in edges if edge.get("key") is not None}
     whole = [[*operation] for operation in part["operations"] if isinstance(operation, list | tuple)]
     telling = [fields for fields in whole if len(fields) > 1 and str(fields[1]) in keys] or whole
@@ -97,7 +95,7 @@ def _box_lines(part: Mapping[str, Any], edges: Sequence[Mapping[str, Any]]) -> l
 
 
 def _terse(fields: Sequence[Any]) -> str:
-    """`r x … 5, 6]`: of a long value the end stays, since lists differ there."""
+    """Return `r x … 5, 6]`: a long value keeps its end, since lists differ there."""
     *head, value = [field for field in fields if field is not None]
     begin = " ".join(value_text(field, 12) for field in head)
     text, room = value_text(value, 4_000), _LINE - len(begin) - 1
@@ -113,11 +111,8 @@ def _box(part: Mapping[str, Any], told: Sequence[str], centre: tuple[float, floa
     return group(f"{title}: {'; '.join(told)}", frame, *texts, class_="transaction")
 
 
-# -- the ring ------------------------------------------------------------------------------------------------------
-
-
 def _centres(size: int, height: float) -> tuple[list[tuple[float, float]], tuple[float, float]]:
-    """Where the boxes stand, clockwise from the left or the top, and how large the picture is."""
+    """Return the centres of the boxes, clockwise from the left or the top, and the size of the picture."""
     if size == 2:
         width, total = 2 * _BOX + 260, height + 24
         return [(_BOX / 2 + 8, total / 2), (width - _BOX / 2 - 8, total / 2)], (width, total)
@@ -149,7 +144,8 @@ def _arrow(edge: Mapping[str, Any], place: int, centres: Sequence[tuple[float, f
 def _leaves(
     source: tuple[float, float], target: tuple[float, float], height: float, shift: float = 0.0
 ) -> tuple[float, float]:
-    """Where the way from `source` to `target` leaves the box around `source`, which stands `shift` above its middle."""
+    """Return the point where the line from `source` to `target` leaves the box of `source`, `shift` above its
+    middle."""
     dx, dy = target[0] - source[0], target[1] - source[1]
     if shift:
         return source[0] + math.copysign(_BOX / 2 + 3, dx), source[1]

@@ -1,8 +1,8 @@
-"""What a client did, in the words of its operation: `wrote 7 to k3`, `appended 18 to k0 and read [1, 2] from k1`.
+"""Descriptions of operations: `wrote 7 to k3`, `appended 18 to k0 and read [1, 2] from k1`.
 
-An operation is told in two lengths: as the label of a bar, and as the predicate of a sentence. A transaction is told
-by its parts, with what its reads answered, because that is its evidence: cut off in the middle it would prove nothing.
-"""
+An operation is described in two lengths: as the label of a bar, and as the predicate of a sentence. A transaction is
+described by its steps, with the answers of its reads, because they are its evidence: cut short they would prove
+nothing."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from faultline.harness.history import Row
-from faultline.reports.service_deeds import service_answer, service_attempt, service_deed, stored_value
+from faultline.reports.service_descriptions import service_answer, service_attempt, service_predicate, stored_value
 from faultline.reports.text import clipped, value_text
 
-__all__ = ["deed", "operation_label", "transaction_parts"]
+__all__ = ["operation_label", "predicate", "transaction_parts"]
 
 _VALUE = 120
-"""How many characters of a value a sentence shows: a list of some dozen elements, the balances of some accounts."""
+"""The characters of a value that a sentence shows: a list of some dozen elements, the balances of some accounts."""
 _PARTS = 12
 _WORDS = {
     "write": ("wrote", "write", "to"),
@@ -25,16 +25,13 @@ _WORDS = {
     "add": ("added", "add", "to"),
     "enqueue": ("enqueued", "enqueue", "into"),
 }
-"""Operations that put a value somewhere: what was done, what was tried, and the word before the key."""
+"""Operations that put a value somewhere: the verb in the past, the verb of an attempt, the word before the key."""
 _TAKING = {"read": "read", "dequeue": "dequeued", "drain": "drained"}
-"""Operations that are about what they answer."""
-
-
-# -- labels --------------------------------------------------------------------------------------------------------
+"""Operations whose point is the answer."""
 
 
 def operation_label(row: Row, with_key: bool = False, limit: int = 22) -> str:
-    """The operation as it is written on its bar: `write 9`, `read → 7`, `cas 3→5 ✗`, `write 4 ?`."""
+    """Return the label of the operation on its bar: `write 9`, `read → 7`, `cas 3→5 ✗`, `write 4 ?`."""
     if (parts := transaction_parts(row)) is not None:
         told = clipped(", ".join(_terse(part, limit) for part in parts), 2 * limit)
         return f"{told}{'' if row.outcome == 'ok' else _answer(row, limit)}"
@@ -43,7 +40,7 @@ def operation_label(row: Row, with_key: bool = False, limit: int = 22) -> str:
 
 
 def _terse(part: Sequence[Any], limit: int) -> str:
-    """A part of a transaction in the notation of the field: `r x [1 2]`, `append y 3`."""
+    """Return a part of a transaction in the notation of the field: `r x [1 2]`, `append y 3`."""
     return " ".join(_short(field, limit) for field in part if field is not None)
 
 
@@ -68,15 +65,12 @@ def _answer(row: Row, limit: int) -> str:
     tells = row.f == "read" or row.result not in (
         None,
         row.value,
-    )  # a write that answers what was written tells nothing
+    )  # A write whose answer is the written value tells no more than the write itself.
     return f" → {_short(row.result, limit)}" if tells else ""
 
 
-# -- sentences -----------------------------------------------------------------------------------------------------
-
-
-def deed(row: Row) -> str:
-    """What the client did, or tried to do, without when and where: `wrote 7 to k3`."""
+def predicate(row: Row) -> str:
+    """Return the predicate of the operation, done or tried, without time and place: `wrote 7 to k3`."""
     key = "" if row.key is None else value_text(row.key, 40)
     if (parts := transaction_parts(row)) is not None:
         return _transaction(parts, row.outcome == "ok")
@@ -84,7 +78,7 @@ def deed(row: Row) -> str:
 
 
 def transaction_parts(row: Row) -> list[Sequence[Any]] | None:
-    """The parts of a transaction, with what its reads answered when it is known to have happened; None for others."""
+    """Return the steps of a transaction, with the answers of its reads if it certainly happened; None for others."""
     parts = row.result if row.outcome == "ok" and isinstance(row.result, list | tuple) else row.value
     if row.f != "txn" or not isinstance(parts, list | tuple) or not parts:
         return None
@@ -111,7 +105,7 @@ def _part(part: Sequence[Any], done: bool) -> str:
 
 
 def _done(row: Row, key: str) -> str:
-    if (told := service_deed(row)) is not None:
+    if (told := service_predicate(row)) is not None:
         return told
     if row.f in _TAKING and (row.value is None or row.f == "read"):
         return f"{_TAKING[row.f]} {value_text(row.result, _VALUE)}{_of(' from ', key)}"

@@ -1,10 +1,9 @@
-"""Which faults are named beside an anomaly: those that had a part in it, as far as that is known.
+"""The choice of the faults named beside an anomaly: those that contributed to it, as far as that is known.
 
-A violation of the simulated world is shrunk, and what is left of its faults is what it takes. Where nothing was shrunk,
-these are the faults in force at some time between the first shown operation and the anomaly, and the last one before
-that struck a leader, when operations went through that node later and nothing struck it again: a leader that was cut
-off may go on with its old ways long after the heal.
-"""
+A violation of the simulated world is shrunk, and it needs the faults that are left. Without shrinking, the choice is
+the faults in force at some time between the first shown operation and the anomaly. It also has the last fault before
+that struck a leader, when operations went through that node later and no fault struck it again: a leader that was cut
+off may keep a wrong state long after the heal."""
 
 from __future__ import annotations
 
@@ -30,7 +29,8 @@ _LEADING = ("leader", "primary", "master")
 
 @dataclass(frozen=True, slots=True)
 class Needed:
-    """The planned faults that a shrunken run still has, each by kind and time: without any of them it shows nothing."""
+    """The planned faults that a shrunken run still has, each by kind and time: without any one of them it no longer
+    fails."""
 
     faults: frozenset[tuple[str, int]]
 
@@ -39,8 +39,8 @@ class Needed:
 class FaultChoice:
     """The faults to be named: in force in the shown time (`meanwhile`), and before it (`earlier`).
 
-    `needed` are those of both that the counterexample is known to take, None when that was not tried. `left_out` is
-    how many more were in force.
+    `needed` are those of both that the counterexample is known to need, None when that was not tried. `left_out` is
+    the number of further faults in force.
     """
 
     meanwhile: tuple[FaultInterval, ...] = ()
@@ -51,11 +51,11 @@ class FaultChoice:
 
     @property
     def since_us(self) -> int:
-        """When the first of them began, or the shown time did."""
+        """The time at which the first of them, or else the shown time, began."""
         return min([self.start_us, *(fault.start_us for fault in (*self.meanwhile, *self.earlier))])
 
     def sentences(self, decimals: int = 3, limit: int = MOST_FAULTS) -> list[str]:
-        """All of them, in the order of time, each with its part; at most `limit`, the needed ones first."""
+        """Return all faults in order of time, each with its role; at most `limit`, the needed ones first."""
         told = sorted((*self.earlier, *self.meanwhile), key=lambda fault: fault not in (self.needed or ()))[:limit]
         lines = [self._sentence(fault, decimals) for fault in sorted(told, key=_by_time)]
         left = self.left_out + len(self.earlier) + len(self.meanwhile) - len(told)
@@ -71,7 +71,7 @@ class FaultChoice:
 
     @property
     def silence(self) -> str:
-        """What to say when no fault was in force; '' when one was."""
+        """The sentence for the case that no fault was in force; '' when one was."""
         if self.meanwhile:
             return ""
         without = ", and none is needed: it shows in a run without faults" if self.needed == () else ""
@@ -79,7 +79,7 @@ class FaultChoice:
 
 
 def needed_for(judgement: Judgement, finding: Finding) -> Needed | None:
-    """The faults that `finding` needs: those that its shrunken run still has. None when it was not shrunk."""
+    """Return the faults that `finding` needs: those that its shrunken run still has. None when it was not shrunk."""
     minimal: dict[str, Any] = judgement.detail.get("minimal") or judgement.detail.get("minimal_of") or {}
     first = next((each for each in judgement.findings if each.signature == minimal.get("signature")), None)
     if not minimal.get("complete") or first is not finding or "needs" not in minimal:
@@ -88,7 +88,7 @@ def needed_for(judgement: Judgement, finding: Finding) -> Needed | None:
 
 
 def settled_faults(record: RunRecord) -> list[FaultInterval]:
-    """The faults of the run; one that never ended (the run was interrupted) is taken to last until its end."""
+    """Return the faults of the run; one that never ended (the run was interrupted) is taken to last until its end."""
     end_us = record.history.end_us()
     return [fault if fault.stop_us >= fault.start_us else _lasting_until(fault, end_us) for fault in record.faults]
 
@@ -100,13 +100,13 @@ def _lasting_until(fault: FaultInterval, end_us: int) -> FaultInterval:
 def choose_faults(
     record: RunRecord, rows: Sequence[Row], start_us: int, stop_us: int, needed: Needed | None
 ) -> FaultChoice:
-    """The faults that had a part in what `rows` show from `start_us` to `stop_us`."""
+    """Return the faults that contributed to the anomaly that `rows` show from `start_us` to `stop_us`."""
     faults = settled_faults(record)
     meanwhile = [fault for fault in faults if fault.start_us <= stop_us and fault.stop_us >= start_us]
     before = [fault for fault in faults if fault.stop_us < start_us]
     kept = [fault for fault in faults if needed and (fault.kind, fault.start_us) in needed.faults]
     if needed is None or len(kept) < len(needed.faults) or any(fault.start_us > stop_us for fault in kept):
-        # Nothing was shrunk, or the shrunken run shows another instance of the same.
+        # Without shrinking, or when the shrunken run shows another instance, its faults do not belong to these rows.
         earlier, proved = _guilty_before(record, rows, before, meanwhile), None
     else:
         earlier, proved = [fault for fault in kept if fault in before], tuple(kept)
@@ -127,9 +127,9 @@ def _by_time(fault: FaultInterval) -> tuple[int, int, str, tuple[str, ...]]:
 def _guilty_before(
     record: RunRecord, rows: Sequence[Row], before: Sequence[FaultInterval], meanwhile: Sequence[FaultInterval]
 ) -> list[FaultInterval]:
-    """The last fault that struck a leader, when operations went through that node and nothing struck it meanwhile.
+    """Return the last fault that struck a leader, when operations went through that node and no fault struck it later.
 
-    When no fault was in force meanwhile it is named in any case: it made the leaders what they are.
+    When no fault was in force meanwhile it is named in any case: it decided which nodes lead.
     """
     nodes = record.plan.nodes
     struck = {node for fault in meanwhile for node in _struck(fault, nodes)}
@@ -139,7 +139,7 @@ def _guilty_before(
 
 
 def _struck(fault: FaultInterval, nodes: Sequence[str]) -> set[str]:
-    """The nodes that the fault acted on: of a partition those that lost most of the others."""
+    """Return the nodes that the fault acted on: in a partition, those that lost most of the others."""
     if not fault.links:
         return set(fault.nodes)
     cut = Counter(source for source, _ in fault.links)

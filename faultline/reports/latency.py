@@ -1,10 +1,9 @@
-"""How long operations took, and what faults did to it: a scatter on a logarithmic scale with its table twin.
+"""The latency of operations, inside and outside faults: a scatter on a logarithmic scale with an equivalent table.
 
-No averages: a mean over two modes describes neither. Operations that were never answered stand at the upper edge rather
-than being left out, because leaving them out makes a dead store look fast ("coordinated omission" in its crudest form).
-Each function has its own shape, faults are hatched and named. Of a long run at most two thousand points are drawn; the
-fastest and the slowest operation of every slice of time are always among them.
-"""
+There are no averages: a mean over two modes describes neither. Operations that were never answered are drawn at the
+upper edge. Leaving them out would make a dead store look fast ("coordinated omission" in its crudest form). Each
+function has its own shape; faults are hatched and named. At most two thousand points of a long run are drawn; the
+fastest and the slowest operation of every slice of time are always among them."""
 
 from __future__ import annotations
 
@@ -37,7 +36,8 @@ _CHARACTER = 7.3
 
 @dataclass(frozen=True, slots=True)
 class LatencyRow:
-    """Quantiles of one function and outcome, `inside` or `outside` faults. A `None` quantile: nothing completed."""
+    """Quantiles of one function and outcome, `inside` or `outside` faults. A quantile is `None` when no operation
+    completed."""
 
     f: str
     outcome: str
@@ -60,11 +60,8 @@ class _Point:
 
 
 def quantile(ordered: Sequence[int], share: float) -> int:
-    """The smallest of the ordered values that `share` of them do not exceed (nearest rank)."""
+    """Return the smallest of the ordered values that `share` of them do not exceed (nearest rank)."""
     return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
-
-
-# -- numbers -----------------------------------------------------------------------------------------------------
 
 
 def _points(history: History, faults: Sequence[FaultInterval]) -> list[_Point]:
@@ -97,7 +94,7 @@ def _overlaps(windows: list[tuple[int, int]], start_us: int, stop_us: int) -> bo
 
 
 def latency_table(record: RunRecord) -> list[LatencyRow]:
-    """The table twin of the scatter, one line per function, outcome and window, in alphabetical order."""
+    """Return the table equivalent to the scatter, one line per function, outcome and window, in alphabetical order."""
     groups: dict[tuple[str, str, str], list[int | None]] = {}
     for point in _points(record.history, settled_faults(record)):
         window = "inside" if point.inside else "outside"
@@ -112,7 +109,7 @@ def _latency_row(key: tuple[str, str, str], latencies: list[int | None]) -> Late
 
 
 def latency_finding(record: RunRecord) -> str:
-    """What the scatter shows, as sentences: medians in and out of faults, the slowest operation, the unanswered."""
+    """Return the facts of the scatter as sentences: medians in and out of faults, the slowest, the unanswered."""
     points = _points(record.history, settled_faults(record))
     if not points:
         return "No operation was invoked."
@@ -155,9 +152,6 @@ def _unanswered_words(points: list[_Point]) -> str:
     )
 
 
-# -- the figure --------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class _Frame:
     end_us: int
@@ -182,7 +176,7 @@ class _Frame:
 
 
 def latency_svg(record: RunRecord, prefix: str = "latency") -> Markup:
-    """The scatter as an SVG element; empty when nothing was invoked."""
+    """Return the scatter as an SVG element; empty when nothing was invoked."""
     points = _points(record.history, settled_faults(record))
     if not points:
         return Markup("")
@@ -210,7 +204,8 @@ def latency_svg(record: RunRecord, prefix: str = "latency") -> Markup:
 
 
 def _sampled(points: Sequence[_Point], limit: int = MOST_POINTS) -> list[_Point]:
-    """At most `limit` points: of every slice of time the fastest, the slowest and one unanswered, then every n-th."""
+    """Return at most `limit` points: the fastest, slowest and one unanswered of every slice of time, then every
+    n-th."""
     if len(points) <= limit:
         return list(points)
     kept = _extremes(points)
@@ -247,10 +242,10 @@ def _frame(record: RunRecord, points: Sequence[_Point], prefix: str) -> _Frame:
 
 
 def _marks_around(low_us: int, high_us: int) -> tuple[int, ...]:
-    """Round latencies on the scale, from one at or below `low_us` to one at or above `high_us`.
+    """Return round latencies for the scale, from one at or below `low_us` to one at or above `high_us`.
 
-    Powers of ten; over less than two of them also the twos and fives between, so that the scale is not mostly empty.
-    """
+    They are powers of ten; on a range of less than two of them also twos and fives, so that the scale is not mostly
+    empty."""
     fine = [digit * 10**power for power in range(12) for digit in (1, 2, 5)]
     first = max(mark for mark in fine if mark <= low_us)
     last = min(mark for mark in fine if mark >= max(high_us, 2 * first))
@@ -266,7 +261,7 @@ def _fault_words(fault: FaultInterval) -> str:
 
 
 def _fault_row_numbers(faults: Sequence[FaultInterval], end_us: int) -> list[int]:
-    """The first row for each fault's name on which it does not run into an earlier name."""
+    """Return, for each fault's name, the first row on which it does not overlap an earlier name."""
     free_from: list[float] = []
     numbers = []
     for fault in faults:
@@ -325,7 +320,7 @@ def _grid(frame: _Frame) -> list[Markup]:
 
 
 def _mark_words(mark: int) -> str:
-    """A round latency in words: `200 µs`, `5 ms`."""
+    """Return a round latency in words: `200 µs`, `5 ms`."""
     for unit_us, unit in ((1_000_000, "s"), (1_000, "ms")):
         if mark >= unit_us:
             return f"{mark // unit_us} {unit}"
@@ -333,7 +328,7 @@ def _mark_words(mark: int) -> str:
 
 
 def _clouds(frame: _Frame, points: Sequence[_Point], shapes: dict[str, str]) -> list[Markup]:
-    """One path per function and outcome: two thousand points in a few elements."""
+    """Return one path per function and outcome: two thousand points in a few elements."""
     clouds: dict[tuple[str, str], list[_Point]] = {}
     for point in points:
         clouds.setdefault((point.f, point.outcome), []).append(point)

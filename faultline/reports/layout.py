@@ -1,7 +1,7 @@
-"""The layout of a space-time diagram: what is shown, when on the axis, and at which height.
+"""The layout of a space-time diagram: the place on the axis and the height of each shown thing.
 
-Kept apart from the drawing so that each can be read alone: here are decisions (which order of lanes, which stretches
-are cut), there are shapes; what is shown at all was chosen before (`selection`).
+It is apart from the drawing so that each can be read alone: this module decides (the order of lanes, the stretches that
+are cut), and `space_time` draws. The module `selection` has chosen before what is shown at all.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ _WIDTH = 1_020.0
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """Everything the figure shows, laid out. `telling` is the row that gave the anomaly away, `lanes` are heights.
+    """The whole content of the figure, laid out. `telling` is the row that revealed the anomaly, `lanes` are heights.
 
-    `left_out` says which messages are not drawn.
+    `left_out` is a sentence about the messages that are not drawn.
     """
 
     rows: tuple[Row, ...]
@@ -56,7 +56,7 @@ class Scene:
 
 
 def lay_out(shown: Shown, prefix: str) -> Scene:
-    """The scene of what is `shown`; ids in the figure begin with `prefix`."""
+    """Return the scene of `shown`; ids in the figure begin with `prefix`."""
     rows, faults, messages = shown.rows, shown.faults.meanwhile, shown.messages.drawn
     many_keys = len({row.key for row in rows}) > 1
     nodes = _node_order(shown.nodes, faults) if messages or faults or any(row.node for row in rows) else ()
@@ -83,7 +83,7 @@ def lay_out(shown: Shown, prefix: str) -> Scene:
 
 
 def _axis(shown: Shown, many_keys: bool) -> TimeAxis:
-    """The axis, with room for every message that is drawn."""
+    """Return the axis, with room for every message that is drawn."""
     moments = {shown.start_us, shown.stop_us, *([shown.moment_us] if shown.moment_us else [])}
     for row in shown.rows:
         moments |= {row.invoke_us} if row.complete_index == OPEN else {row.invoke_us, row.complete_us}
@@ -96,13 +96,13 @@ def _axis(shown: Shown, many_keys: bool) -> TimeAxis:
 
 
 def _usual_gap(moments: set[int]) -> int:
-    """What is left free behind the last moment, for the last label and for what never ended."""
+    """Return the space after the last moment, for the last label and for operations that never ended."""
     gaps = [later - earlier for earlier, later in itertools.pairwise(sorted(moments))]
     return max(1, int(median(gaps))) if gaps else 1
 
 
 def _label_rooms(rows: Sequence[Row], end_us: int, many_keys: bool) -> list[Room]:
-    """Room for each label before the next operation of the same client begins."""
+    """Return the room that each label has before the next operation of the same client begins."""
     rooms: list[Room] = []
     next_us: dict[int, int] = {}
     for row in reversed(rows):
@@ -113,7 +113,7 @@ def _label_rooms(rows: Sequence[Row], end_us: int, many_keys: bool) -> list[Room
 
 
 def _node_order(nodes: tuple[str, ...], faults: Sequence[FaultInterval]) -> tuple[str, ...]:
-    """Nodes in the plan's order, but with the sides of a partition together, so that the cut is one line."""
+    """Return the nodes in the plan's order, but with the sides of a partition together, so that the cut is one line."""
     cut = {link for fault in faults for link in fault.links}
     if not nodes or not cut:
         return nodes

@@ -1,6 +1,6 @@
 """The signs of a report: one glyph and word per status, one hatch and glyph per family of faults.
 
-Nothing is told by colour alone. Even the colours of a palette chosen for every kind of colour vision lie close together
+No fact is shown by colour alone. Even in a palette for every kind of colour vision, colours lie close together
 (measured: an OKLab distance below 10), so each status also has its own glyph and each fault its own hatch.
 """
 
@@ -13,7 +13,7 @@ __all__ = ["FAULT_FAMILIES", "STATUSES", "FaultFamily", "Status", "fault_family"
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """What a run, a cell or a campaign came to. `name` is the key in files and the class in pages."""
+    """The status of a run, a cell or a campaign. `name` is the key in files and the class in pages."""
 
     name: str
     glyph: str
@@ -23,13 +23,13 @@ class Status:
 
 STATUSES = (
     Status("violation", "✖", "violation", "a promise was broken, and there is a counterexample"),
-    Status("expected", "≈", "expected violation", "a promise was broken where the plan said it would be"),
+    Status("expected", "≈", "expected violation", "a promise was broken where the plan expected it"),
     Status(
-        "harness-error", "!", "harness error", "the harness or its machine failed; nothing is known about the store"
+        "harness-error", "!", "harness error", "the harness or its machine failed; this says nothing about the store"
     ),
     Status("unknown", "?", "unknown", "a checker ran out of its budget before it could decide"),
     Status("vacuous", "∅", "vacuous", "the run tested nothing that could have failed"),
-    Status("pass", "✔", "pass", "everything that was checked held"),
+    Status("pass", "✔", "pass", "every check held"),
     Status("not-run", "·", "not run", "planned, but not executed"),
 )
 """All statuses, the ones that need attention first."""
@@ -38,7 +38,7 @@ _STATUS_BY_NAME = {status.name: status for status in STATUSES}
 
 
 def status(name: str) -> Status:
-    """The status called `name`; an unknown name is shown as it is, under the sign of not knowing."""
+    """Return the status called `name`; an unknown name is shown as it is, under the sign of `unknown`."""
     return _STATUS_BY_NAME.get(name.replace("_", "-")) or Status("unknown", "?", name, "")
 
 
@@ -65,7 +65,7 @@ FAULT_FAMILIES = (
 
 
 def fault_family(kind: str) -> FaultFamily:
-    """The family of the fault `kind`, by the words in its name."""
+    """Return the family of the fault `kind`, by the words in its name."""
     for family in FAULT_FAMILIES:
         if any(word in kind for word in family.words):
             return family

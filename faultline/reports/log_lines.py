@@ -1,8 +1,8 @@
 """Lines of the logs of nodes, each with the moment that it names.
 
-Every store writes time in a way of its own. `FORMATS` is the table of those that are known; a line in none of them
-belongs to the line before it, as the rest of a stack trace does. A time without a zone is told as if it were UTC and
-marked, since only the run can say which zone was meant.
+Every store writes time in its own way. `FORMATS` is the table of the known ones; a line in none of them belongs to the
+line before it, as the rest of a stack trace does. A time without a zone is read as UTC and marked, since only the run
+knows the zone.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ FORMATS = {
         rf"(?:\[\d+\] )?{_DATE}[T ] ?{_CLOCK}{_ZONE}"
     ),
 }
-"""The ways of writing time that are known, by whom: regular expressions for the beginning of a line."""
+"""The known formats of time and the stores that use them: regular expressions for the beginning of a line."""
 
 _TEXT_LENGTH_MAX = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class LoggedLine:
-    """What was logged at `time_us` since the epoch: `has_zone` says that the line names its zone, `is_rough` that it
-    tells whole seconds only. Lines without a time that follow stand in `text` after ` / `."""
+    """A line logged at `time_us` since the epoch: `has_zone` means that it names its zone, `is_rough` that it has whole
+    seconds only. The following lines without a time are in `text`, after ` / `."""
 
     time_us: int
     text: str
@@ -47,7 +47,7 @@ class LoggedLine:
 
 
 def logged_lines(lines: Iterable[str]) -> Iterator[LoggedLine]:
-    """The lines of a log that have a time, in their order, each with those without one behind it."""
+    """Yield the lines of a log that have a time, in their order, each with the lines without one that follow it."""
     current: LoggedLine | None = None
     for line in lines:
         found = logged_line(line)
@@ -68,7 +68,7 @@ def _continued(current: LoggedLine | None, line: str) -> LoggedLine | None:
 
 
 def logged_line(line: str) -> LoggedLine | None:
-    """The time and the text of `line`, or None when it begins with no time that is known."""
+    """Return the time and the text of `line`, or None when it begins with no time that is known."""
     for pattern in FORMATS.values():
         match = pattern.match(line)
         if match is not None:
@@ -80,7 +80,7 @@ def _line_of(match: re.Match[str], line: str) -> LoggedLine | None:
     told = match.groupdict()
     try:
         time_us = round(float(told["epoch"]) * 1e6) if "epoch" in told else _epoch_us(told)
-    except ValueError:  # the thirtieth of February
+    except ValueError:  # The text has the form of a date and is none, such as 30 February.
         return None
     text = _json_text(line) if line.startswith("{") else line[match.end() :].strip()
     return LoggedLine(
@@ -107,7 +107,7 @@ def _zone(name: str | None) -> timezone:
 
 
 def _json_text(line: str) -> str:
-    """Level and message first, then what else the line holds; the line as it is when it is no whole object."""
+    """Return the level and message first, then the other fields; the line unchanged when it is no whole object."""
     try:
         held = json.loads(line)
     except (ValueError, RecursionError):

@@ -1,17 +1,17 @@
-"""Which messages of a traced run a figure draws: those that have to do with the anomaly, by cause and not by nearness.
+"""The choice of the messages of a traced run that a figure draws: those connected with the anomaly by cause, not
+nearness.
 
-In order of what they tell:
+In order of importance:
 
 1. every message of the shown operations, between their clients and the nodes;
-2. what these triggered among the nodes – the copies of a write, lost ones too – and the chain of messages that led to
-   an answer, or to the moment at which an invariant broke;
-3. what else lies in the past of the answers or in the future of the operations: first what names the key, then the
-   rare kinds of messages, such as votes, before the daily ones.
+2. the messages that these triggered among the nodes – the copies of a write, lost ones too – and the chain of messages
+   that led to an answer, or to the moment at which an invariant broke;
+3. other messages in the past of the answers or in the future of the operations: first those that name the key, then
+   rare kinds, such as votes, before frequent ones.
 
-The first are always drawn, the second as well where they are not many times more than there is room for, the third as
-far as there is room. Heartbeats of the third are folded into a count, and so is everything that is not drawn. Pages and
-terminal ask the same function.
-"""
+The first are always drawn. The second are drawn where they are not many times more than the figure has room for, and
+the third as far as it has room. Heartbeats of the third are folded into a count, and so are all messages that are not
+drawn. Pages and terminal use the same function."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ __all__ = [
 ]
 
 MESSAGES_MAX = 40
-"""So many messages are drawn, and more only when the shown operations have more."""
+"""The number of messages that are drawn; more only when the shown operations have more."""
 _MOST_OF_AN_OPERATION = 40
-"""Of an operation that was tried a thousand times the first half of these are drawn, and the last."""
+"""The messages drawn of an operation that was tried a thousand times: half of them the first, half the last."""
 LOOKED_AT_MAX = 20_000
-"""Of more messages than these, only those near the beginnings and ends of the operations are looked at."""
+"""The number of messages above which only those near the beginnings and ends of operations are examined."""
 _AROUND_US = 2_000_000
-"""So far around the shown time it is looked for what repeats: a heartbeat is known by the others."""
+"""The time around the shown time that is searched for heartbeats: one is recognised by the others of its kind."""
 
 
 @dataclass(frozen=True, slots=True)
 class Anomaly:
-    """What is to be explained: the shown operations, from when to when, and where inside a node something broke.
+    """The anomaly to explain: the shown operations, their time, and the node inside which a promise broke.
 
-    `node` is that node and `moment_us` when it showed; None where the operations themselves show it.
+    `node` is that node and `moment_us` the moment it showed; None where the operations themselves show it.
     """
 
     rows: tuple[Row, ...]
@@ -61,7 +61,7 @@ class Anomaly:
 
 @dataclass(frozen=True, slots=True)
 class MessageChoice:
-    """The messages drawn, in order of their sending, and how many others were sent in the shown time.
+    """The messages drawn, in order of their sending, and the number of others that were sent in the shown time.
 
     `heartbeats` and `others` are not drawn; `heartbeats_lost` and `others_lost` are those of them that never arrived.
     """
@@ -74,12 +74,12 @@ class MessageChoice:
 
     @property
     def sent(self) -> int:
-        """How many messages were sent in the shown time."""
+        """The number of messages that were sent in the shown time."""
         return len(self.drawn) + self.heartbeats + self.others
 
     @property
     def left_out(self) -> str:
-        """What is not drawn, in a sentence; '' when everything is."""
+        """A sentence about the messages that are not drawn; '' when all are."""
         parts = [
             _counted(self.heartbeats, "heartbeat", self.heartbeats_lost),
             _counted(self.others, "other message" if self.heartbeats else "message", self.others_lost),
@@ -93,14 +93,15 @@ def _counted(number: int, what: str, lost: int) -> str:
 
 
 def message_end(process: int) -> str:
-    """The name of a client on the network."""
+    """Return the name of a client on the network."""
     return f"client-{process}"
 
 
 def choose_messages(
     messages: Sequence[MessageRecord], nodes: Sequence[str], anomaly: Anomaly, limit: int = MESSAGES_MAX
 ) -> MessageChoice:
-    """The messages to be drawn for `anomaly`, out of all `messages` of a run on `nodes`; about `limit` of them."""
+    """Return the messages to be drawn for `anomaly`, out of all `messages` of a run on `nodes`; about `limit` of
+    them."""
     first_us, last_us = anomaly.start_us - _AROUND_US, anomaly.stop_us + _AROUND_US
     around = [message for message in messages if first_us <= message.send_us <= last_us]
     near = around if len(around) <= LOOKED_AT_MAX else _close_to_operations(around, anomaly)
@@ -136,7 +137,7 @@ def choose_messages(
 
 
 def _close_to_operations(messages: Sequence[MessageRecord], anomaly: Anomaly) -> list[MessageRecord]:
-    """Of a very long time the messages of the clients, and those sent when an operation began or ended, or it broke."""
+    """Return, for a very long time, the messages of clients, and those sent when an operation began, ended or broke."""
     clients = {message_end(row.process) for row in anomaly.rows}
     moments = {anomaly.moment_us, anomaly.stop_us}
     moments |= {time_us for row in anomaly.rows for time_us in (row.invoke_us, _end_us(row, anomaly))}
@@ -152,11 +153,8 @@ def _lost(messages: Iterable[MessageRecord]) -> int:
     return sum(message.receive_us < 0 for message in messages)
 
 
-# -- the operations' own -------------------------------------------------------------------------------------------
-
-
 def _of_operations(near: Sequence[MessageRecord], meant: Sequence[int], anomaly: Anomaly) -> list[int]:
-    """The places of the messages between the clients and the nodes while the shown operations lasted."""
+    """Return the places of the messages between the clients and the nodes while the shown operations lasted."""
     by_client: dict[str, list[int]] = {message_end(row.process): [] for row in anomaly.rows}
     for place in meant:
         for end in {near[place].source, near[place].target} & by_client.keys():
@@ -176,19 +174,17 @@ def _end_us(row: Row, anomaly: Anomaly) -> int:
 
 
 def _belongs(message: MessageRecord, client: str, start_us: int, end_us: int) -> bool:
-    """A client may ask again at the moment at which it was answered: what it sends then is of its next operation."""
+    """Return whether the message is of this operation: a client may send its next request at the moment of an
+    answer."""
     if message.source == client:
         return start_us <= message.send_us < end_us or start_us == message.send_us == end_us
     return start_us <= message.send_us <= end_us
 
 
-# -- what they caused, and what caused their answers ---------------------------------------------------------------
-
-
 def _triggered(
     near: Sequence[MessageRecord], triggers: Triggers, heartbeats: set[int], anomaly: Anomaly, asked: Sequence[int]
 ) -> list[int]:
-    """What the operations' requests made the nodes send, directly and through each other."""
+    """Return the messages that the operations' requests made the nodes send, directly and through each other."""
     clients = {message_end(row.process) for row in anomaly.rows}
     waiting = deque(place for place in asked if near[place].source in clients and near[place].receive_us >= 0)
     found: dict[int, None] = {}
@@ -205,7 +201,7 @@ def _triggered(
 
 
 def _copies(near: Sequence[MessageRecord], meant: Sequence[int], anomaly: Anomaly, asked: Sequence[int]) -> list[int]:
-    """What names the key of an operation and was sent, while it lasted, by a node that it had been sent to."""
+    """Return the messages with the key of an operation that a node, after its request, sent while it lasted."""
     lasting: dict[str, list[tuple[int, int, str]]] = {}
     for row in anomaly.rows:
         for message in (near[place] for place in asked):
@@ -225,7 +221,7 @@ def _copies(near: Sequence[MessageRecord], meant: Sequence[int], anomaly: Anomal
 def _leading_to(
     near: Sequence[MessageRecord], triggers: Triggers, anomaly: Anomaly, asked: Sequence[int], nodes: set[str]
 ) -> list[int]:
-    """The chains of messages that led to what the nodes answered, and to the moment at which one broke a promise."""
+    """Return the chains of messages that led to the nodes' answers, and to the moment a node broke a promise."""
     answers = [near[place] for place in asked if near[place].source in nodes]
     moments = deque((message.source, message.send_us) for message in answers)
     if anomaly.node is not None:
@@ -245,11 +241,8 @@ def _is_client(name: str) -> bool:
     return name.startswith("client-")
 
 
-# -- what else there is --------------------------------------------------------------------------------------------
-
-
 def _related(near: Sequence[MessageRecord], meant: Sequence[int], anomaly: Anomaly) -> set[int]:
-    """The past of the last answer, or of the breach, and the future of the operations, within the shown time."""
+    """Return the past of the last answer, or of the breach, and the future of the operations, within the shown time."""
     shown = [near[place] for place in meant]
     begins: dict[str, int] = {}
     for row in anomaly.rows:
@@ -265,7 +258,7 @@ def _related(near: Sequence[MessageRecord], meant: Sequence[int], anomaly: Anoma
 
 
 def _telling_first(near: Sequence[MessageRecord], places: Iterable[int], key: str | None) -> list[int]:
-    """`places`, those of messages that name the key first, then the rarer kinds before the more frequent ones."""
+    """Return `places`: messages that name the key first, then rare kinds before frequent ones."""
     frequency = Counter(message.name for message in near)
 
     def rank(place: int) -> tuple[bool, int, int, int]:

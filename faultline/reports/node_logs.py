@@ -1,8 +1,8 @@
-"""What the nodes logged around an anomaly: an excerpt of all their logs in one order of time.
+"""The logs of the nodes around an anomaly: an excerpt of all logs in one order of time.
 
-Whoever looks into a broken run of a real store opens the logs of its nodes first. The excerpt puts them side by side,
-in seconds since the start of the run. A log may be large: only the part that can hold the wanted time is read, found
-by halving. Nothing here fails a report: a log that is missing, unreadable or without times is named instead.
+A reader of a broken run of a real store opens the logs of its nodes first. The excerpt puts them side by side, in
+seconds since the start of the run. A log may be large: only the part that can hold the wanted time is read, found by
+bisection. A log that is missing, unreadable or without times does not fail the report; the excerpt names it instead.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["MOST_LINES", "Excerpt", "LeftOut", "LogLine", "node_logs_excerpt"]
 
 MOST_LINES = 60
 BYTES_READ_MAX = 4 * 1024 * 1024
-"""How much of one log is read."""
+"""The bytes of one log that are read at most."""
 
 _AROUND_US = 1_000_000
 _PROBE_BYTES = 64 * 1024
@@ -45,34 +45,34 @@ class LogLine:
 
     @property
     def pieces(self) -> list[tuple[str, bool]]:
-        """The text, cut where words begin and end that speak of trouble or of a new leader; those are True."""
+        """The text in pieces; those with words about trouble or a new leader are True."""
         parts = _TELLING.split(shorten(self.text, _TEXT_LENGTH))
         return [(part, number % 2 == 1) for number, part in enumerate(parts) if part]
 
     @property
     def is_telling(self) -> bool:
-        """Does the text speak of trouble or of a new leader?"""
+        """True when the text mentions trouble or a new leader."""
         return _TELLING.search(self.text[:_TEXT_LENGTH]) is not None
 
     @property
     def kind(self) -> tuple[str, str]:
-        """Equal for lines that say the same with other numbers."""
+        """The text without its numbers, equal for lines that differ only in them."""
         return self.node, re.sub(r"\d+", "#", self.text[:_TEXT_LENGTH])
 
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """So many lines stood here."""
+    """The number of lines left out at this place."""
 
     lines: int
 
 
 @dataclass(slots=True)
 class Excerpt:
-    """The lines from `start_us` to `stop_us` of the run, and what has to be known about them, in sentences.
+    """The lines from `start_us` to `stop_us` of the run, and notes about them, in sentences.
 
-    Up to `main_us` only those that tell of trouble or of a new leader are among them, or say something for the first
-    time; from then on all that there is room for.
+    Up to `main_us` it has only lines about trouble or a new leader, and lines that are the first of their kind; from
+    then on as many as it has room for.
     """
 
     start_us: int
@@ -83,10 +83,10 @@ class Excerpt:
 
 
 def node_logs_excerpt(record: RunRecord, start_us: int, stop_us: int, since_us: int | None = None) -> Excerpt | None:
-    """What the nodes of `record` logged from a second before `start_us` to a second after `stop_us`.
+    """Return the log lines of the nodes of `record` from a second before `start_us` to a second after `stop_us`.
 
-    When the faults that had a part in it began earlier, at `since_us`, it begins with what they led to. None for a run
-    without logs, or whose start was not written down.
+    When the faults that contributed began earlier, at `since_us`, it begins with their effects. None for a run without
+    logs, or without a recorded start.
     """
     logs = [Path(log) for log in record.detail.get("node_logs", ())]
     if not logs or not record.started_at_us:
@@ -104,17 +104,14 @@ def node_logs_excerpt(record: RunRecord, start_us: int, stop_us: int, since_us: 
     excerpt.lines = _with_what_led_to_it(found, excerpt.main_us)
     if found and not any(start_us <= line.time_us <= stop_us for line in found):
         excerpt.notes.append(
-            f"No node logged anything from {time_point(start_us)} to {time_point(stop_us)}, while this happened; "
+            f"No node logged a line from {time_point(start_us)} to {time_point(stop_us)}, while this happened; "
             "these are the lines around it."
         )
     return excerpt
 
 
-# -- one log -----------------------------------------------------------------------------------------------------
-
-
 def _lines_during(log: Path, started_at_us: int, excerpt: Excerpt) -> list[LogLine]:
-    """The lines of `log` that belong into `excerpt`; why there are none, or not all, is noted there."""
+    """Return the lines of `log` that belong in `excerpt`; note there the reason when lines are missing."""
     node = log.parent.name
     try:
         lines, is_whole = _read_around(log, started_at_us, excerpt.start_us)
@@ -122,18 +119,20 @@ def _lines_during(log: Path, started_at_us: int, excerpt: Excerpt) -> list[LogLi
         excerpt.notes.append(f"The log of {node} cannot be read: {error.strerror or type(error).__name__}.")
         return []
     if not lines:
-        excerpt.notes.append(f"The log of {node} is left out: it tells no time in a form that is known.")
+        excerpt.notes.append(f"The log of {node} is left out: its times have no known form.")
         return []
     during = [line for line in lines if excerpt.start_us <= line.time_us <= excerpt.stop_us]
     if any(line.is_rough for line in during):
-        excerpt.notes.append(f"The log of {node} tells whole seconds: its lines may be up to a second later than told.")
+        excerpt.notes.append(
+            f"The log of {node} has whole seconds only: its lines may be up to a second later than shown."
+        )
     if not is_whole and lines[-1].time_us <= excerpt.stop_us:
-        excerpt.notes.append(f"Of the log of {node} only {BYTES_READ_MAX >> 20} MiB were read; there is more of it.")
+        excerpt.notes.append(f"Only {BYTES_READ_MAX >> 20} MiB of the log of {node} were read; it is longer.")
     return [LogLine(line.time_us, node, line.text) for line in during]
 
 
 def _read_around(log: Path, started_at_us: int, start_us: int) -> tuple[list[LoggedLine], bool]:
-    """The lines from before `start_us` on, in time of the run, and whether the file ends with them."""
+    """Return the lines from before `start_us` on, in time of the run, and whether the file ends with them."""
     with log.open("rb") as file:
         size = file.seek(0, 2)
         zone_us = _zone_us(_lines_at(file, 0, _PROBE_BYTES), started_at_us)
@@ -151,13 +150,13 @@ def _read_around(log: Path, started_at_us: int, start_us: int) -> tuple[list[Log
 
 
 def _zone_us(first: Sequence[LoggedLine], started_at_us: int) -> int:
-    """How far times without a zone are ahead of UTC: a log begins when its run does, and zones are quarter hours."""
+    """Return the offset from UTC of times without a zone: a log begins with its run, and zones are quarter hours."""
     without = next((line.time_us for line in first if not line.has_zone), started_at_us)
     return round((without - started_at_us) / _QUARTER_HOUR_US) * _QUARTER_HOUR_US
 
 
 def _last_position(size: int, is_before: Callable[[int], bool]) -> int:
-    """Some position of a file of `size` bytes that lies before the wanted time, close to it."""
+    """Return some position of a file of `size` bytes that lies before the wanted time, close to it."""
     low, high = 0, size
     while high - low > _PROBE_BYTES:
         middle = (low + high) // 2
@@ -166,17 +165,14 @@ def _last_position(size: int, is_before: Callable[[int], bool]) -> int:
 
 
 def _lines_at(file: BinaryIO, position: int, length: int) -> list[LoggedLine]:
-    """The lines with a time in so many bytes; one that begins before `position` is not among them."""
+    """Return the lines with a time in that many bytes, without one that begins before `position`."""
     file.seek(max(0, position - 1))
     lines = file.read(length).decode("utf-8", "replace").split("\n")
     return list(logged_lines(lines[1:] if position else lines))
 
 
-# -- all of them -------------------------------------------------------------------------------------------------
-
-
 def _with_what_led_to_it(lines: Sequence[LogLine], main_us: int) -> list[LogLine | LeftOut]:
-    """At most `MOST_LINES`: those from `main_us` on, after up to a third of telling ones from before."""
+    """Return at most `MOST_LINES` lines: those from `main_us` on, after up to a third of telling ones from before."""
     if len(lines) <= MOST_LINES:
         return list(lines)
     main = sum(line.time_us < main_us for line in lines)
@@ -186,7 +182,7 @@ def _with_what_led_to_it(lines: Sequence[LogLine], main_us: int) -> list[LogLine
 
 
 def _bounded(lines: Sequence[LogLine], start: int, room: int) -> set[int]:
-    """The places of `room` lines: a fifth from either end, and from between what is told there for the first time."""
+    """Return the places of `room` lines: a fifth from either end, and from between the first lines of their kind."""
     if len(lines) - start <= room:
         return set(range(start, len(lines)))
     fifth = room // 5
@@ -207,7 +203,8 @@ def _with_gaps(lines: Sequence[LogLine], chosen: set[int]) -> list[LogLine | Lef
 
 
 def _new_ones(lines: Sequence[LogLine], start: int, end: int) -> list[int]:
-    """The places, from `start` to before `end`, of the first line of each kind: the telling ones before the others."""
+    """Return the places, from `start` to before `end`, of the first line of each kind: the telling ones before the
+    others."""
     known = {line.kind for line in lines[:start]}
     places: list[int] = []
     for number in range(start, end):

@@ -1,10 +1,9 @@
-"""One offline HTML file: templates, style sheet, the little script, and the policy that lets nothing else in.
+"""One offline HTML file: templates, style sheet, a small script, and the policy that allows no other content.
 
-A page opens from a mail attachment, on a plane, in ten years: nothing is fetched, nothing links out, everything can be
-read with scripts switched off. Every value printed by a template goes through `finalize`, so that a hostile value is
-made visible and short in one place; autoescaping then makes it text. The content security policy allows exactly this
-style sheet and this script, by hash. The same input gives the same bytes: there is no "generated at".
-"""
+A page opens from a mail attachment, on a plane, in ten years: it fetches no file, links to no site, and can be read
+with scripts switched off. Every value that a template prints goes through `finalize`, which makes a hostile value
+visible and short in one place; autoescaping then makes it text. The content security policy allows exactly this style
+sheet and this script, by hash. The same input gives the same bytes: there is no "generated at"."""
 
 from __future__ import annotations
 
@@ -25,11 +24,11 @@ from faultline.reports.text import count, duration, percent, shorten, time_point
 __all__ = ["LONGEST_TEXT", "asset", "render", "write_page"]
 
 LONGEST_TEXT = 4_000
-"""No single value on a page is longer than this many characters."""
+"""The largest number of characters of one value on a page."""
 
 
 def render(template: str, values: dict[str, Any]) -> str:
-    """The page `template` filled with `values`."""
+    """Return the page `template` filled with `values`."""
     style, script = asset("report.css"), asset("report.js")
     shared = {
         "style": Markup(style),
@@ -49,7 +48,7 @@ def write_page(path: Path, template: str, values: dict[str, Any]) -> Path:
 
 @cache
 def asset(name: str) -> str:
-    """The template, style sheet or script `name` from the package."""
+    """Return the template, style sheet or script `name` from the package."""
     return files("faultline.reports").joinpath("templates", name).read_text(encoding="utf-8")
 
 
@@ -61,8 +60,7 @@ def _hash(text: str) -> str:
 @cache
 def _environment() -> Environment:
     environment = Environment(
-        # Not PackageLoader: inside a zip file that stands in sys.path by a relative name, as on Spark's executors, it
-        # finds nothing.
+        # Not PackageLoader: it fails inside a zip file with a relative name in sys.path, as on Spark's executors.
         loader=FunctionLoader(asset),
         autoescape=True,
         finalize=_finalize,
@@ -79,7 +77,7 @@ def _environment() -> Environment:
 
 
 def _finalize(value: Any) -> Any:
-    """Markup is the project's own and passes; any other text is made visible and kept to `LONGEST_TEXT`."""
+    """Pass markup, which is the project's own; make any other text visible and cut it to `LONGEST_TEXT`."""
     if isinstance(value, str) and not isinstance(value, Markup):
         return visible(shorten(value, LONGEST_TEXT))
     return value

@@ -1,14 +1,14 @@
 """A history checked by the port of Porcupine, as one offline HTML file: `visualize_check(model, information, path)`.
 
 `visualize(data, path)` takes the records that `faultline.checkers.porcupine.visualization_data(model, information)`
-makes; here only their shape is known, since reports know nothing of checkers.
+makes. This module knows only their shape, since reports do not import checkers.
 
 A figure for each part, with a row for each client and a bar for each operation; then, in words, the longest partial
 linearization with the state after each step, the operations that it leaves out, and the other partial linearizations.
-Every bar leads to the longest linearization that contains its operation, by an ordinary link: the page needs no script.
+Every bar links to the longest linearization that contains its operation, by an ordinary link: the page needs no script.
 
-What is drawn is bounded (`PARTS_MAX`, `OPERATIONS_MAX`, `LINEARIZATIONS_MAX`), and the page says what it leaves out.
-The colours of annotations are not used: they come from outside, and the page's policy lets no foreign style in.
+The page draws a bounded number of each (`PARTS_MAX`, `OPERATIONS_MAX`, `LINEARIZATIONS_MAX`) and names the rest. The
+colours of annotations are not used: they come from outside, and the page's policy allows no foreign style.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ __all__ = [
 ]
 
 PARTS_MAX = 20
-"""No more parts than these are shown, illegal ones first."""
+"""The largest number of parts that are shown, illegal ones first."""
 
 OPERATIONS_MAX = 400
-"""No more operations of a part than these are drawn and listed, the ones around its dead end."""
+"""The largest number of operations of a part that are drawn and listed: those around its dead end."""
 
 LINEARIZATIONS_MAX = 20
-"""No more partial linearizations of a part than these are listed, longest first."""
+"""The largest number of partial linearizations of a part that are listed, longest first."""
 
 _LANE = 40
 _LEFT = 110
@@ -95,7 +95,7 @@ class Note(Protocol):
 
 
 class Part(Protocol):
-    """A part: its operations, its clients, its longest partial linearizations, and which of them holds what."""
+    """A part: its operations, its clients, its longest partial linearizations, and the operations that each holds."""
 
     @property
     def history(self) -> Sequence[Element]: ...
@@ -124,7 +124,7 @@ def visualize(data: Visualization, path: Path | str, title: str = "A history and
 
 
 class Information(Protocol):
-    """What a verbose check found out, which can say what it looks like with the model that was checked."""
+    """The result of a verbose check, which can describe itself with the model that was checked."""
 
     def visualization(self, model: Any, /) -> Visualization: ...
 
@@ -132,12 +132,13 @@ class Information(Protocol):
 def visualize_check(
     model: Any, information: Information, path: Path | str, title: str = "A history and its linearizations"
 ) -> Path:
-    """The same straight from a verbose check: `result, information = check_operations_verbose(model, history, …)`."""
+    """Write the same page straight from a verbose check: `result, information = check_operations_verbose(model,
+    history, …)`."""
     return visualize(information.visualization(model), path, title)
 
 
 def porcupine_values(data: Visualization, title: str) -> dict[str, Any]:
-    """Everything the template prints, as plain data."""
+    """Return the values for the template, as plain data."""
     numbered = sorted(enumerate(data.partitions), key=lambda item: (not _missing(item[1]), item[0]))
     return {
         "title": title,
@@ -168,7 +169,7 @@ def _part(number: int, part: Part, notes: Sequence[Note]) -> dict[str, Any]:
 
 
 def _missing(part: Part) -> list[int]:
-    """The completed operations that the longest linearization leaves out."""
+    """Return the completed operations that the longest linearization leaves out."""
     orders = part.partial_linearizations
     placed = {step.index for step in orders[0]} if orders else set()
     return [
@@ -187,7 +188,7 @@ def _sentence(part: Part) -> str:
 
 
 def _shown(part: Part) -> list[int]:
-    """The operations that are drawn: all, or those nearest before and after the first that the longest leaves out."""
+    """Return the operations that are drawn: all, or those nearest to the first that the longest leaves out."""
     order = sorted(range(len(part.history)), key=lambda position: part.history[position].start)
     if len(order) <= OPERATIONS_MAX:
         return order
@@ -223,11 +224,8 @@ def _note(note: Note) -> str:
     return f"{note.description}, {where}, {when}" + (f": {note.details}" if note.details else "")
 
 
-# -- the figure --------------------------------------------------------------------------------------------------
-
-
 def _svg(number: int, part: Part, shown: Sequence[int], notes: Sequence[Note]) -> Markup:
-    """The bars of `shown`, one row for each client, below a row for each tag of annotations in the same stretch."""
+    """Return the bars of `shown`: one row for each client, below a row for each tag of annotations at that time."""
     elements = [part.history[position] for position in shown]
     scale = _Scale(elements)
     near = [note for note in notes if scale.start <= note.end and note.start <= scale.stop][:OPERATIONS_MAX]
@@ -253,7 +251,7 @@ def _row_of(note: Note) -> str:
 
 
 class _Scale:
-    """Times to coordinates; moments are spread evenly, so that a long silence takes no room."""
+    """The map from times to coordinates; moments are spread evenly, so that a long silence takes no room."""
 
     def __init__(self, elements: Sequence[Element]) -> None:
         moments = {element.start for element in elements}
@@ -264,14 +262,14 @@ class _Scale:
         self.right = _LEFT + max(_WIDTH_MIN, _MOMENT * len(moments))
 
     def x(self, time: float) -> float:
-        """The coordinate of a moment, kept inside the figure."""
+        """Return the coordinate of a moment, kept inside the figure."""
         rank = bisect_left(self._moments, time)
         last = max(1, len(self._moments) - 1)
         return _LEFT + (self.right - _LEFT) * min(rank, last) / last
 
 
 def _rooms(elements: Sequence[Element], scale: _Scale) -> list[float]:
-    """How far each label may reach: to the beginning of the next operation in the same row."""
+    """Return the width that each label may have: up to the beginning of the next operation in the same row."""
     rooms: list[float] = []
     following: dict[int, float] = {}
     for element in reversed(elements):

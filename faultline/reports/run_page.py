@@ -1,7 +1,7 @@
 """The report on one run: `report.html`, and the values its template prints.
 
-In the order of a reader whose store has just failed: what broke, how to see it again, the few operations that show it,
-what was being done to the store, whether the run tested anything at all, and with which settings.
+It follows the questions of a reader whose store has just failed: the violation, the command that repeats it, the few
+operations that show it, the faults meanwhile, the signs that the run tested enough, and the settings.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def write_run_report(folder: Path, record: RunRecord, judgement: Judgement) -> P
 
 
 def run_values(record: RunRecord, judgement: Judgement) -> dict[str, Any]:
-    """Everything the template of the run page prints, as plain data."""
+    """Return the values for the template of the run page, as plain data."""
     findings = judgement.findings
     main = counterexample(record, judgement, findings[0], "counterexample") if findings else None
     return {
@@ -84,11 +84,8 @@ def run_values(record: RunRecord, judgement: Judgement) -> dict[str, Any]:
     }
 
 
-# -- the counterexample ------------------------------------------------------------------------------------------
-
-
 def counterexample(record: RunRecord, judgement: Judgement, finding: Finding, prefix: str) -> dict[str, Any]:
-    """The figure of `finding`, its numbered text twin, the faults and messages around it, and what was left out."""
+    """Return the figure of `finding`, its numbered list, the faults and messages around it, and the omissions."""
     shown = shown_of(record, finding, needed=needed_for(judgement, finding))
     ends = [row.complete_us for row in shown.rows if row.complete_index != OPEN]
     decimals = decimals_for([row.invoke_us for row in shown.rows] + ends)
@@ -121,7 +118,7 @@ def counterexample(record: RunRecord, judgement: Judgement, finding: Finding, pr
 
 
 def _meanwhile(logs: Excerpt | None, shown: Shown) -> list[LogLine]:
-    """The lines of the nodes' logs from the time that the figure shows."""
+    """Return the lines of the nodes' logs from the time that the figure shows."""
     lines = logs.lines if logs else []
     return [line for line in lines if isinstance(line, LogLine) and shown.start_us <= line.time_us <= shown.stop_us]
 
@@ -138,7 +135,7 @@ def _caption(finding: Finding, shown: int, total: int) -> str:
 
 
 def _details(detail: dict[str, Any]) -> list[tuple[str, str]]:
-    told = () if detail.get("edges") else ("",)  # the edges of a cycle stand in words already, and its transactions
+    told = () if detail.get("edges") else ("",)  # The edges of a cycle and its transactions are already in words.
     shown = ((name, value) for name, value in sorted(detail.items()) if told or name not in ("edges", "transactions"))
     return [(name.replace("_", " "), value_text(value, 1_500)) for name, value in shown]
 
@@ -153,14 +150,11 @@ def _message(message: MessageRecord) -> dict[str, Any]:
 
 
 def _other(record: RunRecord, judgement: Judgement, index: int) -> dict[str, Any]:
-    """A further finding: in full when it names operations, else its sentence alone."""
+    """Return a further finding: in full when it names operations, else its sentence alone."""
     finding = judgement.findings[index - 1]
     is_full = index <= 4 and finding.operations
     shown = counterexample(record, judgement, finding, f"finding-{index}") if is_full else None
     return {"finding": finding, "counterexample": shown}
-
-
-# -- tables ------------------------------------------------------------------------------------------------------
 
 
 def _fault_row(history: History, fault: FaultInterval) -> dict[str, Any]:
@@ -176,7 +170,7 @@ def _fault_row(history: History, fault: FaultInterval) -> dict[str, Any]:
 
 
 def _recovery_us(history: History, healed_us: int) -> int | None:
-    """From the end of a fault to the first success of an operation that was invoked after it."""
+    """Return the time from the end of a fault to the first success of an operation invoked after it."""
     completions = [
         history.complete_us[row]
         for row in range(len(history))
@@ -218,7 +212,7 @@ def _settings(record: RunRecord, judgement: Judgement) -> list[tuple[str, str]]:
 
 
 def _faults_by_kind(exposure: Exposure) -> list[tuple[str, dict[str, float]]]:
-    """For each kind of fault how many were planned, applied and proved, and for how many seconds they lasted."""
+    """Return, for each kind of fault, the numbers planned, applied and proved, and the seconds they lasted."""
     rows: dict[str, dict[str, float]] = {}
     for fault in exposure.faults:
         row = rows.setdefault(fault.kind, {"planned": 0, "applied": 0, "proved": 0, "seconds": 0.0})

@@ -1,7 +1,7 @@
-"""What of a run is shown of an anomaly: its operations, the messages by cause, and the faults that had a part in it.
+"""The parts of a run that are shown of an anomaly: its operations, the messages by cause, and the contributing faults.
 
-Pages, figures, terminal and tickets all show what is chosen here, so that none says less than another. Operations that
-have to be capped are ordered by their distance in time from the moment the anomaly became visible.
+Pages, figures, terminal and tickets all show this same selection. When there are too many operations, those nearest in
+time to the moment the anomaly became visible are kept.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _AROUND_A_BREACH = 4
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What is shown of an anomaly: `telling` is the row that gave it away, `moment_us` when it became visible."""
+    """The shown parts of an anomaly: `telling` is the row that revealed it, `moment_us` the time it became visible."""
 
     rows: tuple[Row, ...]
     telling: int | None
@@ -43,9 +43,9 @@ def shown_of(
     messages_max: int = MESSAGES_MAX,
     needed: Needed | None = None,
 ) -> Shown:
-    """What is shown of `finding`; `needed` are the faults of which is known that it takes them.
+    """Return the shown parts of `finding`; `needed` are the faults that it is known to need.
 
-    Without room for messages (`messages_max` is 0) none are looked for.
+    Without room for messages (`messages_max` is 0) none are searched.
     """
     rows = _rows_of(finding, record.history, operations_max)
     moment_us = _anomaly_us(finding, record.history)
@@ -67,7 +67,7 @@ def shown_rows(
     messages_max: int = MESSAGES_MAX,
     needed: Needed | None = None,
 ) -> Shown:
-    """The operations in `rows` and what belongs to them; `node` is where a promise was broken at `moment_us`."""
+    """Return the operations in `rows` with their context; `node` is the node that broke a promise at `moment_us`."""
     chosen = tuple(map(record.history.row, rows))
     start_us, stop_us = _window(chosen, moment_us)
     anomaly = Anomaly(chosen, start_us, stop_us, moment_us, node, key)
@@ -81,7 +81,7 @@ def shown_rows(
 
 
 def _anomaly_us(finding: Finding, history: History) -> int:
-    """When the anomaly became visible: as the finding says, else when the last of its operations completed."""
+    """Return the time the anomaly became visible: that of the finding, else the completion of its last operation."""
     if finding.time_us or not finding.operations:
         return finding.time_us
     ends = [max(history.complete_us[row], history.invoke_us[row]) for row in finding.operations if row < len(history)]
@@ -89,9 +89,9 @@ def _anomaly_us(finding: Finding, history: History) -> int:
 
 
 def _rows_of(finding: Finding, history: History, limit: int) -> list[int]:
-    """The operations to be shown for `finding`, in order of invocation.
+    """Return the operations to be shown for `finding`, in order of invocation.
 
-    Its own operations when it names some; else (an invariant broke inside a node) those in flight around the breach.
+    They are its own operations when it names some, else (an invariant broke inside a node) those in flight then.
     """
     moment_us = _anomaly_us(finding, history)
     named = sorted({row for row in finding.operations if 0 <= row < len(history)})
@@ -112,9 +112,9 @@ def _nearest(rows: Sequence[int], history: History, moment_us: int, limit: int) 
 
 
 def _telling_row(finding: Finding, history: History, rows: Sequence[int]) -> int | None:
-    """The operation that gave the anomaly away: the one that completed at its moment, else the last to complete.
+    """Return the operation that revealed the anomaly: the one that completed at its moment, else the last to complete.
 
-    None of a cycle of transactions did: each alone could be right.
+    Return None for a cycle of transactions, as each of them alone could be right.
     """
     if not finding.operations or not rows or finding.detail.get("edges"):
         return None
@@ -123,7 +123,7 @@ def _telling_row(finding: Finding, history: History, rows: Sequence[int]) -> int
 
 
 def _window(rows: Sequence[Row], moment_us: int) -> tuple[int, int]:
-    """The time the given operations span, the moment of the anomaly included when it is known."""
+    """Return the time that the operations span, including the moment of the anomaly when it is known."""
     starts = [row.invoke_us for row in rows]
     stops = [row.complete_us for row in rows if row.complete_index != OPEN]
     moments = [*starts, *stops, *([moment_us] if moment_us else [])]

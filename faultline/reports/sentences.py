@@ -1,7 +1,7 @@
-"""The sentences of a report: what happened, in the order and the words a reader needs.
+"""The sentences of a report, in the order and the words that a reader needs.
 
-The verdict's own sentence is built by whoever found it out (a checker, the judge); here it gets its sign, its length
-limit, and the numbered text twin of the counterexample, which pages, terminal and tickets share.
+A checker or the judge writes the verdict's own sentence; this module adds its sign, its length limit, and the numbered
+list of the counterexample, which pages, terminal and tickets share.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from faultline.harness.exposure import Exposure, exposure_parts
 from faultline.harness.history import OPEN, Row
 from faultline.harness.judgement import Judgement
 from faultline.harness.run_record import FaultInterval, MessageRecord
-from faultline.reports.descriptions import deed
+from faultline.reports.descriptions import predicate
 from faultline.reports.legend import status
 from faultline.reports.text import NOTHING, count, duration, shorten, time_point, value_text, visible
 
@@ -31,11 +31,11 @@ __all__ = [
 ]
 
 SENTENCE_LIMIT = 600
-"""The first line of a report is cut after so many characters: a hostile value must not push the rest off the page."""
+"""The characters of the first line of a report: a hostile value must not push the rest off the page."""
 
 
 def verdict_sentence(verdict: str, sentence: str) -> str:
-    """The first line of every report: the sign of the verdict and the sentence, on one line."""
+    """Return the first line of every report: the sign of the verdict and the sentence, on one line."""
     one_line = " ".join(visible(shorten(sentence, SENTENCE_LIMIT)).split())
     return f"{status(verdict).glyph} {one_line or _bare_sentence(verdict)}"
 
@@ -46,35 +46,32 @@ def _bare_sentence(verdict: str) -> str:
 
 
 def judgement_sentence(judgement: Judgement) -> str:
-    """The first line of the report on one run."""
+    """Return the first line of the report on one run."""
     return verdict_sentence(judgement.verdict.value, judgement.sentence)
 
 
 def undecided_sentences(judgement: Judgement) -> list[str]:
-    """What is known about what a checker could not decide, without what the first line says already."""
+    """Return the facts about checks that did not decide, without those of the first line."""
     told = [known["sentence"] for check in judgement.checks for known in check.detail.get("undecided", ())]
     return [sentence for sentence in told if sentence not in judgement.sentence]
 
 
 def decimals_for(times_us: Iterable[int]) -> int:
-    """How many decimals of a second, from 3 to 6, it takes to write different moments differently."""
+    """Return the number of decimals of a second, from 3 to 6, that keeps different moments different."""
     distinct = set(times_us)
     written = (len({time_point(time_us, decimals) for time_us in distinct}) for decimals in (3, 4, 5))
     return next((decimals for decimals, different in enumerate(written, start=3) if different == len(distinct)), 6)
 
 
 def client_name(process: int) -> str:
-    """How a report calls the logical client with this process id."""
+    """Return the name of the logical client with this process id."""
     return f"client {process}"
 
 
-# -- one operation -----------------------------------------------------------------------------------------------
-
-
 def operation_sentence(row: Row, decimals: int = 3) -> str:
-    """The operation as a sentence: who, what, through which node, when, and what came of it."""
+    """Return the operation as a sentence: the client, its predicate, the node, the time, and the outcome."""
     node = f" through {value_text(row.node, 40)}" if row.node else ""
-    return f"{client_name(row.process).capitalize()} {deed(row)}{node}, {_when(row, decimals)}."
+    return f"{client_name(row.process).capitalize()} {predicate(row)}{node}, {_when(row, decimals)}."
 
 
 def _when(row: Row, decimals: int) -> str:
@@ -89,16 +86,13 @@ def _when(row: Row, decimals: int) -> str:
 
 
 def message_text(message: MessageRecord) -> str:
-    """The kind of the message and what it says; many say their kind themselves."""
+    """Return the kind and the text of the message; many texts begin with their kind."""
     told = message.summary.startswith(message.name)
     return message.summary if told else f"{message.name} {message.summary}".strip()
 
 
-# -- faults ------------------------------------------------------------------------------------------------------
-
-
 def fault_sentence(fault: FaultInterval, decimals: int = 3) -> str:
-    """The fault as a sentence fragment: what, whom, when, and whether it took effect."""
+    """Return the fault as a sentence fragment: its kind, target and time, and whether it took effect."""
     when = f"{time_point(fault.start_us, decimals)} to {time_point(fault.stop_us, decimals)}"
     length = duration(max(0, fault.stop_us - fault.start_us))
     bite = "" if fault.applied is None else f" – did not take effect: {visible(shorten(fault.applied, 200))}"
@@ -106,7 +100,7 @@ def fault_sentence(fault: FaultInterval, decimals: int = 3) -> str:
 
 
 def fault_subject(fault: FaultInterval) -> str:
-    """What the fault was and whom it hit: `partition of athens | byzantium cyrene`."""
+    """Return the kind and target of the fault: `partition of athens | byzantium cyrene`."""
     if fault.description:
         named = fault.description.startswith(fault.kind)
         return visible(shorten(fault.description if named else f"{fault.kind}: {fault.description}", 120))
@@ -123,7 +117,7 @@ def _links(links: Sequence[tuple[str, str]]) -> str:
 
 
 def exposure_sentence(exposure: Exposure) -> str:
-    """Return what the run did to the system, in one line; '' for a verdict that has no ledger."""
+    """Return the ledger of the run in one line; '' for a verdict that has none."""
     if not exposure.operations:
         return ""
     parts = exposure_parts(exposure.figures())

@@ -5,8 +5,8 @@
     3.0374 s       ├─────────▶│            │      ClientRequest
     3.0391 s       │          ├────────────✕      ReplicationRequest, lost
 
-It is for a terminal and for a ticket, where the drawing of `space_time` cannot go. It draws the same messages, chosen
-by cause (`message_choice`), in the order in which they were sent; a line says how many were left out.
+It is for a terminal or a ticket, which cannot show the drawing of `space_time`. It has the same messages, chosen by
+cause (`message_choice`), in the order in which they were sent; a line counts those that were left out.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _APART = 12
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """One line: when, from which lifeline to which (equal: a note on one), how it ends, and what it says."""
+    """One line: its time, its lifelines from and to (equal: a note on one), its end, and its text."""
 
     time_us: int
     source: str
@@ -38,9 +38,9 @@ class _Line:
 
 
 def sequence_lines(shown: Shown, *, width: int = 0) -> list[str]:
-    """The operations, messages and faults that are `shown`, as lines of text; empty without operations.
+    """Return the operations, messages and faults that are `shown`, as lines of text; empty without operations.
 
-    `width` is at least how wide the time column is made, so that two diagrams can stand under each other.
+    `width` is the least width of the time column, so that two diagrams can be aligned.
     """
     if not shown.rows:
         return []
@@ -63,7 +63,7 @@ def sequence_lines(shown: Shown, *, width: int = 0) -> list[str]:
 
 
 def _lifelines(shown: Shown) -> dict[str, str]:
-    """The ends of messages that get a lifeline, in order, with the name each is shown under."""
+    """Return the ends of messages that get a lifeline, in order, with the name each is shown under."""
     clients = {message_end(row.process): client_name(row.process) for row in shown.rows}
     return clients | {node: node for node in shown.nodes}
 
@@ -85,15 +85,12 @@ def _message(message: MessageRecord) -> _Line:
 
 
 def _faults(shown: Shown, lane: str) -> list[_Line]:
-    """The faults where they begin; those that began before what is shown stand above it, with their times."""
+    """Return the faults where they begin; those that began before the shown time are above it, with their times."""
     lines = []
     for fault in (*shown.faults.earlier, *shown.faults.meanwhile):
         told = fault_sentence(fault) if fault.start_us < shown.start_us else fault_subject(fault)
         lines.append(_Line(min(max(fault.start_us, shown.start_us), shown.stop_us), lane, lane, f"fault: {told}", ""))
     return lines
-
-
-# -- drawing -------------------------------------------------------------------------------------------------------
 
 
 def _header(names: dict[str, str], width: int) -> str:

@@ -1,8 +1,8 @@
-"""The counterexample as a space-time diagram: who did what when, and what was broken meanwhile.
+"""The counterexample as a space-time diagram: operations, messages and faults over time.
 
-Time runs rightward on an axis that bends (see `time_axis`). Each client has a lane and each node; operations are bars
-under their labels, messages are arrows (a lost one ends in ✕), faults are hatched bands behind what they hit and
-named rows above. An operation whose end is not known fades out at the right edge. The same facts stand beside the
+Time runs rightward on an axis that bends (see `time_axis`). Each client and each node has a lane; operations are bars
+under their labels, messages are arrows (a lost one ends in ✕), faults are hatched bands behind the lanes that they hit
+and named rows above. An operation whose end is not known fades out at the right edge. The same facts are beside the
 figure as a numbered list, with the numbers of the figure.
 """
 
@@ -39,7 +39,7 @@ _BREAK_ROW = 14.0
 _BREAK_ROWS = 3
 _NOTE_ROW = 18.0
 _APART = 1.5
-"""Pixels kept free behind a bar, so that operations without a pause between them stay apart."""
+"""The free pixels after a bar, so that operations without a pause between them stay apart."""
 _MOST_NAMED = 40
 _WIDEST_SHRUNK = 1_300.0
 """A figure up to this many pixels wide may be shrunk to fit a page; a wider one scrolls, to stay legible."""
@@ -53,9 +53,9 @@ def space_time_svg(
     names: Mapping[int, str] | None = None,
     logged: Sequence[LogLine] = (),
 ) -> Markup:
-    """What is `shown` of a run as an SVG element; empty without operations.
+    """Return the `shown` parts of a run as an SVG element; empty without operations.
 
-    `prefix` keeps the ids of several figures on one page apart; `names` are what rows are called, when not by their
+    `prefix` keeps the ids of several figures on one page apart; `names` are the names of rows, when not their
     numbers; `logged` are lines of the nodes' logs from that time.
     """
     if not shown.rows:
@@ -90,9 +90,6 @@ def space_time_svg(
     )
 
 
-# -- what does not move: lanes, time, breaks ---------------------------------------------------------------------
-
-
 def _lanes(scene: Scene) -> list[Markup]:
     workers = {client_name(row.process): row.worker for row in scene.rows}
     drawn = []
@@ -118,7 +115,7 @@ def _ticks(scene: Scene) -> list[Markup]:
 
 
 def _breaks(scene: Scene) -> list[Markup]:
-    """The stretches that are cut, with their lengths in three rows, so that neighbours do not run into each other."""
+    """Return the stretches that are cut, with their lengths in three rows, so that neighbours do not overlap."""
     drawn = []
     for position, stretch in enumerate(scene.axis.breaks):
         middle, y = (stretch.left + stretch.right) / 2, scene.bottom + 36 + _BREAK_ROW * (position % _BREAK_ROWS)
@@ -134,7 +131,7 @@ def _breaks_bottom(scene: Scene) -> float:
 
 
 def _omissions(scene: Scene) -> list[Markup]:
-    """How many messages the figure leaves out, below everything else."""
+    """Return the line about the messages that the figure leaves out, at its bottom."""
     if not scene.left_out:
         return []
     drawn = f"{count(len(scene.messages), 'message')} drawn; " if scene.messages else ""
@@ -143,9 +140,9 @@ def _omissions(scene: Scene) -> list[Markup]:
 
 
 def _moment(scene: Scene) -> list[Markup]:
-    """A line where the telling operation began: whatever ends left of it was over before.
+    """Return a line where the telling operation began: everything that ends left of it ended before.
 
-    Without such an operation (something broke inside a node) it stands at that moment, and says so.
+    Without such an operation (a promise broke inside a node) the line is at that moment, and says so.
     """
     telling = _telling_us(scene)
     if not telling:
@@ -160,9 +157,6 @@ def _moment(scene: Scene) -> list[Markup]:
 def _telling_us(scene: Scene) -> list[int]:
     begun = [row.invoke_us for row in scene.rows if row.row == scene.telling]
     return begun or ([scene.moment_us] if scene.moment_us else [])
-
-
-# -- operations --------------------------------------------------------------------------------------------------
 
 
 def _fading(prefix: str) -> Markup:
@@ -193,10 +187,8 @@ def _operation(scene: Scene, name: str, row: Row) -> Markup:
     return group(f"{name}. {operation_sentence(row, scene.decimals)}", bar, text, class_=class_)
 
 
-# -- messages ----------------------------------------------------------------------------------------------------
-
 _Box = tuple[float, float, float, float]
-"""Left, right, top and bottom of something with text on it."""
+"""The left, right, top and bottom of a shape with text on it."""
 
 
 def _messages(scene: Scene) -> list[Markup]:
@@ -211,7 +203,7 @@ def _label_box(scene: Scene, row: Row) -> _Box:
 
 
 def _lane(scene: Scene, name: str) -> float:
-    """The height of a message's end: a node's lane, or for `client-3` the lower edge of that client's bars."""
+    """Return the height of a message's end: a node's lane, or for `client-3` the lower edge of that client's bars."""
     return scene.lanes[name] if name in scene.lanes else scene.lanes[name.replace("-", " ")] + _BAR / 2
 
 
@@ -228,10 +220,10 @@ def _message(scene: Scene, message: MessageRecord, taken: list[_Box]) -> Markup:
 
 
 def _message_name(name: str, start: tuple[float, float], stop: tuple[float, float], taken: list[_Box]) -> list[Markup]:
-    """The name beside the arrow where it covers no other text, else left to the table.
+    """Return the name beside the arrow where it covers no other text, else left to the table.
 
-    Left of an arrow that goes down, right of one that goes up: a request and its reply then have theirs outside.
-    """
+    It is left of an arrow that goes down and right of one that goes up, so that a request and its reply have it
+    outside."""
     width = display_width(name) * 6.2
     for share in (0.5, 0.3, 0.7):
         x = start[0] + share * (stop[0] - start[0])
@@ -264,9 +256,6 @@ def _head(x1: float, y1: float, x2: float, y2: float, lost: bool) -> Markup:
     base_x, base_y = x2 - 7 * dx, y2 - 7 * dy
     points = ((x2, y2), (base_x - 3.2 * dy, base_y + 3.2 * dx), (base_x + 3.2 * dy, base_y - 3.2 * dx))
     return tag("polygon", points=" ".join(f"{number(x)},{number(y)}" for x, y in points), class_="head")
-
-
-# -- faults ------------------------------------------------------------------------------------------------------
 
 
 def _extent(scene: Scene, fault: FaultInterval) -> tuple[float, float]:
@@ -311,7 +300,7 @@ def _bands(scene: Scene) -> list[Markup]:
 
 
 def _bands_of(scene: Scene, fault: FaultInterval) -> list[Markup]:
-    """Where the fault acted: between the lanes it cut, on the lanes of its nodes, or everywhere when unknown."""
+    """Return the bands of the fault: between the lanes it cut, on the lanes of its nodes, or all when unknown."""
     left, right = _extent(scene, fault)
     family = fault_family(fault.kind).name
     places = _cut_between(scene, fault) or _on_nodes(scene, fault)
@@ -341,9 +330,6 @@ def _on_nodes(scene: Scene, fault: FaultInterval) -> list[tuple[float, float]]:
     hit = fault.nodes or tuple(sorted({source for source, _ in fault.links}))
     heights = [scene.lanes[node] for node in hit if node in scene.nodes]
     return [(y - NODE_LANE / 2 + 6, y + NODE_LANE / 2 - 6) for y in heights]
-
-
-# -- words -------------------------------------------------------------------------------------------------------
 
 
 def _description(scene: Scene) -> str:

@@ -1,7 +1,7 @@
-"""Just enough SVG: elements as escaped text, and the hatches that figures share.
+"""A minimal SVG writer: elements as escaped text, and the hatches that figures share.
 
-Colours are not written here but chosen by the style sheet through classes, so that one figure serves the light and the
-dark theme, print, and forced colours.
+The style sheet chooses colours through classes, so that one figure serves the light and the dark theme, print, and
+forced colours.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from faultline.reports.text import shorten, visible
 __all__ = ["LONGEST_TEXT", "Child", "group", "hatch_definitions", "number", "tag"]
 
 LONGEST_TEXT = 1_000
-"""No text of a figure is longer than this many characters, and no attribute that is not `Markup`."""
+"""The largest number of characters of a figure's text, and of an attribute that is not `Markup`."""
 
 Child = Markup | str
 """An element (`Markup`), or plain text that still has to be escaped (`str`)."""
 
 
 def number(value: float) -> str:
-    """A coordinate with one decimal, so that the same figure is the same bytes everywhere."""
+    """Return a coordinate with one decimal, so that the same figure is the same bytes everywhere."""
     return f"{value:.1f}".removesuffix(".0")
 
 
 def tag(name: str, *children: Child, **attributes: str | float) -> Markup:
-    """The element `name`. `class_` is written `class`, other underscores become hyphens."""
+    """Return the element `name`. `class_` is written as `class`; other underscores become hyphens."""
     written = "".join(_attribute(key, value) for key, value in attributes.items())
     if not children:
         return Markup(f"<{name}{written}/>")
@@ -35,7 +35,7 @@ def tag(name: str, *children: Child, **attributes: str | float) -> Markup:
 
 
 def group(title: str, *children: Child, **attributes: str | float) -> Markup:
-    """A group with an accessible name, which a pointer shows as well."""
+    """Return a group with an accessible name, which a pointer shows as well."""
     return tag("g", tag("title", title), *children, role="img", aria_label=title, **attributes)
 
 
@@ -75,7 +75,7 @@ _HATCH_PATHS = {
 
 
 def hatch_definitions(prefix: str) -> Markup:
-    """The `<pattern>` of every family of faults, with ids `PREFIX-FAMILY`."""
+    """Return the `<pattern>` of every family of faults, with ids `PREFIX-FAMILY`."""
     patterns = [_hatch(prefix, family.name) for family in FAULT_FAMILIES]
     return tag("defs", *patterns)
 

@@ -1,4 +1,4 @@
-"""The same report on a terminal and in a ticket: plain lines, at most twenty-five per violation.
+"""The report on a terminal or in a ticket: plain lines, at most twenty-five per violation.
 
 A line is never wrapped here and carries no colour unless asked for, so that it can be piped, pasted and compared.
 """
@@ -40,10 +40,10 @@ _COLOURS = {"violation": "31", "expected": "35", "harness-error": "31", "unknown
 
 
 def run_lines(record: RunRecord, judgement: Judgement, *, colour: bool = False) -> list[str]:
-    """The report on one run: the sentence, the numbered counterexample, the faults during it, and how to replay it."""
+    """Return the report on one run: the sentence, the numbered counterexample, its faults, and the replay line."""
     lines = [_coloured(judgement_sentence(judgement), judgement.verdict.value, colour)]
     if record.interrupted:
-        lines.append("  ! The run was interrupted; this is what was recorded until then.")
+        lines.append("  ! The run was interrupted; this is the record until then.")
     if judgement.findings:
         lines += _counterexample_lines(record, judgement, judgement.findings[0])
         lines += _other_finding_lines(judgement.findings[1:])
@@ -66,7 +66,7 @@ def run_lines(record: RunRecord, judgement: Judgement, *, colour: bool = False) 
 
 
 def minimal_lines(judgement: Judgement) -> list[str]:
-    """How small the violation could be made, and how to see that; nothing when it was not shrunk."""
+    """Return the size of the minimal run and the command that repeats it; no lines when it was not shrunk."""
     minimal = judgement.detail.get("minimal")
     if not minimal:
         return []
@@ -111,11 +111,9 @@ def _other_finding_lines(others: list[Finding]) -> list[str]:
     return lines + ([f"  … and {count(left, 'further finding')}."] if left > 0 else [])
 
 
-# -- campaigns ---------------------------------------------------------------------------------------------------
-
-
 def campaign_lines(summary: Mapping[str, Any], *, colour: bool = False) -> list[str]:
-    """The report on a campaign, from the data of its `campaign.json`: sentence, sums, cells, distinct violations."""
+    """Return the report on a campaign, from the data of its `campaign.json`: sentence, sums, cells, distinct
+    violations."""
     campaign = read_summary(summary)
     lines = [_coloured(campaign_sentence(campaign), campaign.shown_status, colour), f"  {reconciliation(campaign)}"]
     lines += [_cell_line(cell, colour) for cell in campaign.cells]

@@ -1,6 +1,6 @@
 """A time axis that bends: short intervals get room for their labels, quiet stretches are cut.
 
-Between two consecutive events the axis is linear, and it never turns back: what is left of something else in the figure
+Between two consecutive events the axis is linear, and it never turns back: an event left of another one in the figure
 happened before it. (Porcupine's visualiser warps time for the same reason.) A stretch many times longer than the usual
 distance between events is drawn at a fixed small width and marked as a break.
 """
@@ -16,13 +16,13 @@ from statistics import median
 __all__ = ["Break", "Room", "TimeAxis", "bent_axis"]
 
 _LEAST = 12.0
-"""Pixels between two different moments at least: enough to see which came first."""
+"""The least distance of two different moments in pixels: enough to see which came first."""
 _MANY = 80
-"""With more moments than these, half of that has to do."""
+"""The number of moments above which half of that distance must suffice."""
 _BREAK = 46.0
-"""Pixels of a quiet stretch that is cut."""
+"""The width in pixels of a quiet stretch that is cut."""
 _QUIET = 8
-"""A stretch is quiet when it is this many times longer than the median one."""
+"""The factor by which a quiet stretch is longer than the median one."""
 _MOST_BREAKS = 6
 
 
@@ -46,7 +46,7 @@ class Break:
 
 @dataclass(frozen=True, slots=True)
 class TimeAxis:
-    """Moments, where they lie, and what was cut."""
+    """Moments, their places, and the stretches that are cut."""
 
     times: tuple[int, ...]
     places: tuple[float, ...]
@@ -54,16 +54,16 @@ class TimeAxis:
 
     @property
     def left(self) -> float:
-        """Where the axis begins, in pixels."""
+        """The beginning of the axis, in pixels."""
         return self.places[0]
 
     @property
     def right(self) -> float:
-        """Where the axis ends, in pixels."""
+        """The end of the axis, in pixels."""
         return self.places[-1]
 
     def place(self, time_us: int) -> float:
-        """Where `time_us` lies; moments outside lie at the nearer end."""
+        """Return the place of `time_us`; moments outside are at the nearer end."""
         if time_us <= self.times[0]:
             return self.left
         if time_us >= self.times[-1]:
@@ -74,11 +74,12 @@ class TimeAxis:
         return self.places[after - 1] + share * (self.places[after] - self.places[after - 1])
 
     def in_break(self, time_us: int) -> bool:
-        """Does `time_us` lie strictly inside a stretch that is cut?"""
+        """Return whether `time_us` is strictly inside a stretch that is cut."""
         return any(stretch.left < self.place(time_us) < stretch.right for stretch in self.breaks)
 
     def ticks(self, distance: float, first: Iterable[int] = ()) -> list[int]:
-        """Moments to be written below the axis, at least `distance` pixels apart; those in `first` go first."""
+        """Return the moments to write below the axis, at least `distance` pixels apart; those in `first` have
+        priority."""
         chosen: list[int] = []
         for time_us in (*first, *self.times):
             if all(abs(self.place(time_us) - self.place(other)) >= distance for other in chosen):
@@ -89,11 +90,10 @@ class TimeAxis:
 def bent_axis(
     moments: Iterable[int], rooms: Sequence[Room], left: float, width: float, fine: Iterable[int] = ()
 ) -> TimeAxis:
-    """An axis over `moments` from `left`, about `width` pixels wide, wider when the `rooms` need more.
+    """Return an axis over `moments` from `left`, about `width` pixels wide, wider when the `rooms` need more.
 
-    `fine` moments are told apart too, but have no say in what counts as quiet, and none lies in a stretch that is cut:
-    of a quiet stretch with some in it the quiet parts are cut.
-    """
+    `fine` moments are kept apart too, but do not count when quiet stretches are sought, and none of them is in a
+    stretch that is cut: when a quiet stretch contains some, its quiet parts are cut."""
     main = sorted(set(moments))
     if len(main) == 1:
         main.append(main[0] + 1)

@@ -1,7 +1,7 @@
-"""What a figure shows of nodes whose messages are not seen: whom each operation was sent to, and what they logged.
+"""The figure of nodes whose messages are not recorded: the node of each operation, and the lines that nodes logged.
 
 A dotted line leads from an operation down to the lane of the node through which it went, and back when it was answered.
-A tick on a node's lane is a line of its log; those that speak of trouble or of a new leader are marked.
+A tick on a node's lane is a line of its log; those that mention trouble or a new leader are marked.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _TICK = 6.0
 
 
 def paths(scene: Scene) -> list[Markup]:
-    """A dotted line for each operation whose node has a lane, in a run of which no message is drawn."""
+    """Return a dotted line for each operation whose node has a lane, in a run without drawn messages."""
     if scene.messages:
         return []
     return [line for row in scene.rows if row.node in scene.nodes for line in _path(scene, row)]
@@ -37,7 +37,7 @@ def _path(scene: Scene, row: Row) -> list[Markup]:
 
 
 def log_ticks(scene: Scene, lines: Sequence[LogLine]) -> list[Markup]:
-    """A tick for each of the `lines` of a node that has a lane."""
+    """Return a tick for each of the `lines` of a node that has a lane."""
     return [_tick(scene, line) for line in lines if line.node in scene.nodes]
 
 

@@ -1,10 +1,11 @@
-"""Bookings of two things by one guest, and pairs of a cause and its effect: two halves that belong together.
+"""Anomalies of bookings of two things by one guest, and of pairs of a cause and its effect: two halves that belong
+together.
 
 Bookings:
 
-- `lost-write`, drawn from booked days × moments after the acknowledgement: the day is free, until somebody asks for it;
+- `lost-write`, drawn from booked days × moments after the acknowledgement: the day is free, until a guest asks for it;
 - `half-transaction`, drawn from the same: the second thing is free;
-- `double-grant`, drawn from requests for a day that another guest had: the guest who asked has it, too;
+- `double-grant`, drawn from requests for a day that another guest had: the guest who asked has it too;
 - `fractured-read`, drawn from looks at booked days: the second thing is free in that answer.
 
 Pairs:
@@ -29,14 +30,14 @@ _NO_MOMENT = "Nothing had been acknowledged when a fault began or ended."
 
 
 class _Day(NamedTuple):
-    """A day that somebody has: its rows, in order of invocation, and the moments after that was acknowledged."""
+    """A booked day: its rows, in order of invocation, and the moments after the booking was acknowledged."""
 
     rows: Sequence[int]
     moments: Sequence[int]
 
 
 def bookings(record: RunRecord) -> Sequence[Anomaly]:
-    """Of days with two things that are booked together."""
+    """Return the anomalies of days with two things that are booked together."""
     history, moments = record.history, Moments(record.history)
     by_day = history.rows_by_key()
     days = [
@@ -66,8 +67,8 @@ def bookings(record: RunRecord) -> Sequence[Anomaly]:
     return (
         Anomaly("lost-write", days, lost, _NO_MOMENT),
         Anomaly("half-transaction", days, halved, _NO_MOMENT),
-        Anomaly("double-grant", refused, granted, "Nobody asked for a day that another guest had."),
-        Anomaly("fractured-read", looked, fractured, "Nobody looked at a day that was booked."),
+        Anomaly("double-grant", refused, granted, "No guest asked for a day that another guest had."),
+        Anomaly("fractured-read", looked, fractured, "No guest looked at a day that was booked."),
     )
 
 
@@ -77,12 +78,12 @@ def _owner(history: History, row: int) -> Any:
 
 
 def _booked(history: History, rows: Sequence[int]) -> int:
-    """When the guest who has the day was told so, or somebody else was."""
+    """Return when the guest who has the day, or another one, got the answer."""
     return min((history.complete_index[row] for row in rows if _owner(history, row) is not None), default=NEVER)
 
 
 def _booked_again(history: History, rows: Sequence[int], moment: int) -> dict[int, Answer]:
-    """The answers after the day was forgotten: nobody has it, until somebody asks for it."""
+    """Return the answers after the day was forgotten: it is free until a guest asks for it."""
     late = [row for row in rows if history.invoke_index[row] > moment and history.outcome[row] == "ok"]
     owner, changes = None, {}
     for row in sorted(late, key=history.complete_index.__getitem__):
@@ -94,7 +95,7 @@ def _booked_again(history: History, rows: Sequence[int], moment: int) -> dict[in
 
 
 def causal_pairs(record: RunRecord) -> Sequence[Anomaly]:
-    """Of pairs whose right half follows from the left."""
+    """Return the anomalies of pairs whose right half follows from the left."""
     history, moments = record.history, Moments(record.history)
     by_key = history.rows_by_key()
     writes = [row for row in range(len(history)) if history.f[row] == "write-pair" and history.outcome[row] == "ok"]
@@ -128,7 +129,7 @@ def causal_pairs(record: RunRecord) -> Sequence[Anomaly]:
 
 
 def _next(history: History, rows: Sequence[int], write: int) -> int:
-    """When the next write of the pair began: it has one writer."""
+    """Return when the next write of the pair began: it has one writer."""
     later = (row for row in rows if row > write and history.f[row] == "write-pair")
     return next((history.invoke_index[row] for row in later), NEVER)
 

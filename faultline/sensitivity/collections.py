@@ -1,4 +1,4 @@
-"""Sets and lists that only grow: `add` or `append` of elements that are never used twice, and `read` of all.
+"""Anomalies of growing sets and lists: `add` or `append` of elements that are never used twice, and `read` of all.
 
 - `lost-write`, drawn from acknowledged elements × moments after that: no later read has the element;
 - `duplicate-element`, drawn from the same: every later read has the element twice;
@@ -26,7 +26,7 @@ _NO_PAIR = "No read saw two elements whose order is known."
 
 
 class _Object(NamedTuple):
-    """One set or list: all rows, the additions by element, and what each read answered, by row."""
+    """One set or list: all rows, the additions by element, and the answer of each read, by row."""
 
     rows: Sequence[int]
     additions: dict[Any, int]
@@ -34,7 +34,7 @@ class _Object(NamedTuple):
 
 
 class _Objects:
-    """The sets or lists of a run, each found out about when it is asked for."""
+    """The sets or lists of a run, each computed when it is asked for."""
 
     def __init__(self, record: RunRecord) -> None:
         self.history, self.moments = record.history, Moments(record.history)
@@ -42,7 +42,7 @@ class _Objects:
         self._known: dict[str | None, _Object] = {}
 
     def of(self, row: int) -> _Object:
-        """The object that the operation in `row` is about."""
+        """Return the object that the operation in `row` is about."""
         history, key = self.history, self.history.key[row]
         if key not in self._known:
             rows = self._rows[key]
@@ -58,46 +58,43 @@ class _Objects:
         return self._known[key]
 
     def successful(self, *functions: str) -> list[int]:
-        """The rows of these functions that were answered."""
+        """Return the rows of these functions that were answered."""
         columns = zip(self.history.f, self.history.outcome, strict=True)
         return [row for row, (f, outcome) in enumerate(columns) if outcome == "ok" and f in functions]
 
 
 def sets(record: RunRecord) -> Sequence[Anomaly]:
-    """Of sets all of whose reads are up to date."""
+    """Return the anomalies of sets all of whose reads are up to date."""
     objects = _Objects(record)
     return (*_kept(objects), _stale(objects, _acknowledged_before))
 
 
 def lists(record: RunRecord) -> Sequence[Anomaly]:
-    """Of lists all of whose reads are up to date."""
+    """Return the anomalies of lists all of whose reads are up to date."""
     objects = _Objects(record)
     return (*_kept(objects), _stale(objects, _acknowledged_before), _exchanged(objects))
 
 
 def ordered_lists(record: RunRecord) -> Sequence[Anomaly]:
-    """Of lists that may be read at servers that lag behind."""
+    """Return the anomalies of lists that may be read at servers that lag behind."""
     objects = _Objects(record)
     return (*_kept(objects), _exchanged(objects))
 
 
 def sequential_sets(record: RunRecord) -> Sequence[Anomaly]:
-    """Of sets that may be read at servers that lag behind, while no client goes back."""
+    """Return the anomalies of sets that may be read at servers that lag behind, while no client goes back."""
     objects = _Objects(record)
     lost, _ = _kept(objects)
     return (lost, _stale(objects, _seen_before), _without_earlier(objects))
 
 
 def carts(record: RunRecord) -> Sequence[Anomaly]:
-    """Of sets of which only the end is promised."""
+    """Return the anomalies of sets of which only the end is promised."""
     return _kept(_Objects(record))
 
 
-# -- from a moment on --------------------------------------------------------------------------------------------------
-
-
 def _kept(objects: _Objects) -> tuple[Anomaly, Anomaly]:
-    """Elements that are lost, and that are there twice."""
+    """Return the anomalies of elements that are lost, and of elements that appear twice."""
     return (
         _from_a_moment("lost-write", objects, _without),
         _from_a_moment("duplicate-element", objects, lambda seen, element: [*seen, element]),
@@ -105,7 +102,7 @@ def _kept(objects: _Objects) -> tuple[Anomaly, Anomaly]:
 
 
 def _from_a_moment(name: str, objects: _Objects, changed: Callable[[list[Any], Any], list[Any]]) -> Anomaly:
-    """All reads that begin after a moment and had the element are `changed`."""
+    """Return the anomaly that `changed` all reads that begin after a moment and had the element."""
     history = objects.history
 
     def insert(row: int, chance: int) -> Insertion | None:
@@ -129,9 +126,6 @@ def _without(seen: list[Any], element: Any) -> list[Any]:
     return [other for other in seen if other != element]
 
 
-# -- one read ----------------------------------------------------------------------------------------------------------
-
-
 def _one_read(
     name: str,
     objects: _Objects,
@@ -139,7 +133,7 @@ def _one_read(
     change: Callable[[_Object, list[Any], Any], list[Any]],
     missing: str,
 ) -> Anomaly:
-    """A read in which `change` is made with one of what `choices` gives for it."""
+    """Return the anomaly of a read in which `change` is made with one of its `choices`."""
 
     def insert(row: int, chance: int) -> Insertion | None:
         one = objects.of(row)
@@ -152,7 +146,7 @@ def _one_read(
 
 
 def _stale(objects: _Objects, knows: Callable[[History, _Object, int, Any], bool]) -> Anomaly:
-    """Reads that miss what they must know; everything that was added after that is missing, too."""
+    """Return the anomaly of reads that miss an element they must know, and everything that was added after it."""
     history = objects.history
 
     def change(one: _Object, seen: list[Any], oldest: Any) -> list[Any]:
@@ -166,12 +160,12 @@ def _stale(objects: _Objects, knows: Callable[[History, _Object, int, Any], bool
         objects,
         lambda one, row: [element for element in one.reads[row] if knows(history, one, row, element)],
         change,
-        "No read saw what it must know.",
+        "No read saw an element that it must know.",
     )
 
 
 def _ended(history: History, one: _Object, element: Any) -> int:
-    """When `element` had been added; an addition without an answer comes last."""
+    """Return when `element` had been added; an addition without an answer comes last."""
     row = one.additions.get(element)
     return history.complete_index[row] if row is not None and history.outcome[row] == "ok" else history.next_index
 
@@ -181,7 +175,7 @@ def _acknowledged_before(history: History, one: _Object, read: int, element: Any
 
 
 def _seen_before(history: History, one: _Object, read: int, element: Any) -> bool:
-    """Whether the same client had read it."""
+    """Return whether the same client had read it."""
     process = history.process[read]
     return element in one.additions and any(
         history.process[row] == process and element in seen for row, seen in one.reads.items() if row < read
@@ -189,7 +183,7 @@ def _seen_before(history: History, one: _Object, read: int, element: Any) -> boo
 
 
 def _exchanged(objects: _Objects) -> Anomaly:
-    """Two neighbours in one list change places."""
+    """Return the list with two neighbours exchanged."""
 
     def change(_one: _Object, seen: list[Any], number: int) -> list[Any]:
         return [*seen[:number], seen[number + 1], seen[number], *seen[number + 2 :]]
@@ -198,7 +192,7 @@ def _exchanged(objects: _Objects) -> Anomaly:
 
 
 def _without_earlier(objects: _Objects) -> Anomaly:
-    """A set has an element, and not one that was acknowledged before that one's addition began."""
+    """Return the set without an element that was acknowledged before the addition of a kept one began."""
     return _one_read(
         "reordered",
         objects,
@@ -209,7 +203,7 @@ def _without_earlier(objects: _Objects) -> Anomaly:
 
 
 def _earlier(history: History, one: _Object, seen: list[Any]) -> Iterator[Any]:
-    """The elements that were acknowledged before the addition of a neighbour began."""
+    """Yield the elements that were acknowledged before the addition of a neighbour began."""
     ordered = sorted((element for element in seen if element in one.additions), key=lambda e: one.additions[e])
     for element, later in pairwise(ordered):
         if _ended(history, one, element) < history.invoke_index[one.additions[later]]:

@@ -1,4 +1,5 @@
-"""Counters: `increment`, which answers the new value, `read`, and `generate`, which draws a new identifier.
+"""Anomalies of counters: `increment`, which answers the new value, `read`, and `generate`, which draws a new
+identifier.
 
 - `lost-write`, drawn from acknowledged increments × moments after that: all later answers are less by the amount;
 - `duplicate-write`, drawn from the same: all later answers are more by the amount;
@@ -35,12 +36,12 @@ class _Increment(NamedTuple):
 
 
 def counters(record: RunRecord) -> Sequence[Anomaly]:
-    """Of counters all of whose reads are up to date."""
+    """Return the anomalies of counters all of whose reads are up to date."""
     return (*_counted(record, (-1, 1)), _stale(record, lambda _history, _read, _row: True))
 
 
 def sessions_on_counters(record: RunRecord) -> Sequence[Anomaly]:
-    """Of counters whose reads may be old, unless the client itself knew better."""
+    """Return the anomalies of counters whose reads may be old, unless the client itself knew a newer value."""
 
     def is_own(history: History, read: int, row: int) -> bool:
         return history.process[read] == history.process[row]
@@ -49,7 +50,7 @@ def sessions_on_counters(record: RunRecord) -> Sequence[Anomaly]:
 
 
 def identifiers(record: RunRecord) -> Sequence[Anomaly]:
-    """Of identifiers that are drawn from a counter."""
+    """Return the anomalies of identifiers that are drawn from a counter."""
     history = record.history
     rows = [row for row in range(len(history)) if history.outcome[row] == "ok"]
     order = sorted(rows, key=history.complete_index.__getitem__)
@@ -65,7 +66,7 @@ def identifiers(record: RunRecord) -> Sequence[Anomaly]:
 
 
 def _counted(record: RunRecord, signs: Sequence[int]) -> tuple[Anomaly, ...]:
-    """All answers after a moment are less, or more."""
+    """Return the anomaly that makes all answers after a moment less, or more."""
     history, moments = record.history, Moments(record.history)
     places = [
         _Increment(rows, row, _amount(history, row), due)
@@ -93,7 +94,7 @@ def _shifted(history: History, place: _Increment, moment: int, by: int) -> Inser
 
 
 def _stale(record: RunRecord, knows: Callable[[History, int, int], bool]) -> Anomaly:
-    """A read lacks the last increment that had been acknowledged before it began, of those it must know."""
+    """Return the anomaly of a read without the last increment it must know that was acknowledged before it began."""
     history, by_key = record.history, record.history.rows_by_key()
 
     def insert(read: int, _chance: int) -> Insertion | None:

@@ -1,4 +1,4 @@
-"""Which workload has which anomalies."""
+"""The anomalies of each workload."""
 
 from __future__ import annotations
 
@@ -52,4 +52,4 @@ ANOMALIES: Mapping[str, Anomalies] = {
     "watches": watched_keys,
     "key-watches": watched_keys,
 }
-"""The anomalies of the workloads that come with Faultline, by name; another brings a method `anomalies` of its own."""
+"""The anomalies of the workloads that come with Faultline, by name; other workloads have a method `anomalies`."""

@@ -1,8 +1,8 @@
-"""Groups of nodes: `view` answers who belongs to the cluster and who coordinates it.
+"""Anomalies of groups of nodes: `view` answers the members of the cluster and its coordinator.
 
 - `split-brain`, drawn from faults: while it lasts one node serves alone, and all others without it;
 - `rival-coordinators`, drawn from nodes: after the heal the node follows another coordinator;
-- `missing-member`, drawn from nodes: after the heal the node counts another one no member.
+- `missing-member`, drawn from nodes: after the heal the node does not count another one as a member.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Change = Callable[[dict[str, Any], str], dict[str, Any]]
 
 
 def groups(record: RunRecord) -> Sequence[Anomaly]:
-    """Of clusters with one coordinator."""
+    """Return the anomalies of clusters with one coordinator."""
     history, nodes = record.history, record.plan.nodes
     answered = [row for row in range(len(history)) if history.f[row] == "view" and history.outcome[row] == "ok"]
     late = [row for row in answered if history.invoke_us[row] >= record.healed_us]
@@ -35,7 +35,7 @@ def groups(record: RunRecord) -> Sequence[Anomaly]:
             told = {row: answer for row, answer in changes.items() if answer.result != history.result[row]}
             return Insertion(told, range(len(history)))
 
-        return Anomaly(name, nodes if len(nodes) > 1 else (), insert, "There is one node.")
+        return Anomaly(name, nodes if len(nodes) > 1 else (), insert, "The cluster has one node.")
 
     def split(fault: tuple[int, int], chance: int) -> Insertion:
         alone = drawn(nodes, chance)
@@ -55,7 +55,7 @@ def _without(view: dict[str, Any], node: str) -> list[str]:
 
 
 def _following(view: dict[str, Any], other: str, nodes: Sequence[str]) -> dict[str, Any]:
-    """The view with another coordinator than it had."""
+    """Return the view with a different coordinator."""
     rival = other if other != view["coordinator"] else next(each for each in nodes if each != other)
     return {**view, "coordinator": rival, "version": view["version"] + 1}
 

@@ -1,18 +1,18 @@
-"""Transactions of appends to lists and reads of them.
+"""Anomalies of transactions of appends to lists and reads of them.
 
-- `lost-write`, drawn from acknowledged transactions that appended × moments after: later reads lack everything that
-  they appended;
+- `lost-write`, drawn from acknowledged transactions that appended × moments after: later reads lack all of their
+  elements;
 - `half-transaction`, drawn from the same, of those that appended to two lists: later reads of one of the lists lack
   it;
 - `duplicate-element`, drawn from acknowledged transactions that appended × moments after: later reads of one list
   have an element twice;
-- `stale-read`, drawn from reads of what had been acknowledged before they began: the read lacks such an element, and
-  what follows;
+- `stale-read`, drawn from reads of elements acknowledged before they began: the read lacks such an element, and
+  those that follow;
 - `fractured-read`, drawn from transactions that saw two lists to which another appended: one of the reads lacks that,
-  and what follows;
+  and those that follow;
 - `reordered`, drawn from reads of two elements: two neighbours change places;
-- `write-skew`, drawn from transactions that saw what one they overlap had appended, which had read a list to which
-  they append themselves: the read lacks that, and what follows, so that neither sees the other.
+- `write-skew`, drawn from transactions that saw an element of an overlapping one, which had read a list to which they
+  append themselves: the read lacks it, and those that follow, so that neither transaction sees the other.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _NO_MOMENT = "No transaction had been acknowledged when a fault began or ended."
 
 
 class _Lists:
-    """The lists of a run, and who appended what to them."""
+    """The lists of a run, and the writers of their elements."""
 
     def __init__(self, record: RunRecord) -> None:
         self.transactions = Transactions(record.history, "append")
@@ -47,7 +47,7 @@ class _Lists:
     def from_a_moment(
         self, row: int, chance: int, keys: int, change: Callable[[list[Any], list[Any]], list[Any]]
     ) -> Insertion | None:
-        """Reads after a moment of so many of the lists, all for 0: `change` of what they saw and what was appended."""
+        """Return the anomaly that makes `change` in reads after a moment, of that many of the lists (0: all)."""
         due = self.moments.between(self.history.complete_index[row])
         if not due:
             return None
@@ -64,7 +64,7 @@ class _Lists:
         return self.transactions.insertion(chosen[0], told)
 
     def cut(self, read: Step, element: Any) -> Insertion:
-        """The transaction sees the list of `read` as it was before `element`, in all of its reads of others."""
+        """Return the insertion in which the transaction sees the list of `read` as it was before `element`."""
         answers = {
             (other.row, other.place): other.seen[: other.seen.index(element)]
             for other in self.transactions.reads_of_row[read.row]
@@ -78,18 +78,18 @@ class _Lists:
 
 
 def list_transactions(record: RunRecord) -> Sequence[Anomaly]:
-    """Of transactions on lists that are strictly serializable."""
+    """Return the anomalies of transactions on lists that are strictly serializable."""
     lists = _Lists(record)
     return (
         *_from_moments(lists),
-        _cut("stale-read", lists, _stale, "No read began after what it saw had been acknowledged."),
+        _cut("stale-read", lists, _stale, "No read began after the acknowledgement of an element that it saw."),
         _cut("fractured-read", lists, _fractured, "No transaction saw two lists to which one appended."),
         _exchanged(lists),
     )
 
 
 def skewed_transactions(record: RunRecord) -> Sequence[Anomaly]:
-    """Of transactions that read two lists and append to one of them."""
+    """Return the anomalies of transactions that read two lists and append to one of them."""
     lists = _Lists(record)
     lost, *_ = _from_moments(lists)
     return (lost, _cut("write-skew", lists, _skewed, "No two transactions of a pair overlapped."))
@@ -121,7 +121,7 @@ def _from_moments(lists: _Lists) -> tuple[Anomaly, Anomaly, Anomaly]:
 
 
 def _cut(name: str, lists: _Lists, choices: Callable[[_Lists, Step], list[Any]], missing: str) -> Anomaly:
-    """A read that lacks everything from one of `choices` on."""
+    """Return the anomaly of a read that lacks everything from one of `choices` on."""
 
     def insert(read: Step, chance: int) -> Insertion | None:
         elements = choices(lists, read)
@@ -131,14 +131,14 @@ def _cut(name: str, lists: _Lists, choices: Callable[[_Lists, Step], list[Any]],
 
 
 def _stale(lists: _Lists, read: Step) -> list[Any]:
-    """What had been acknowledged before the read began."""
+    """Return the elements of the read that had been acknowledged before it began."""
     return [
         element for element in read.seen if lists.transactions.is_known(lists.writer_of.get((read.key, element)), read)
     ]
 
 
 def _fractured(lists: _Lists, read: Step) -> list[Any]:
-    """The first elements of transactions of which another read of the same one saw something, too."""
+    """Return the first elements of transactions of which another read of the same transaction saw some too."""
     others = {
         lists.writer_of.get((other.key, element))
         for other in lists.transactions.reads_of_row[read.row]
@@ -155,7 +155,7 @@ def _fractured(lists: _Lists, read: Step) -> list[Any]:
 
 
 def _skewed(lists: _Lists, read: Step) -> list[Any]:
-    """What transactions that overlap this one appended, having read a list to which this one appends."""
+    """Return the elements of overlapping transactions that had read a list to which this one appends."""
     history, transactions = lists.history, lists.transactions
     own = set(transactions.writes[read.row]) - {read.key}
     return [

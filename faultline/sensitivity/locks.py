@@ -1,11 +1,11 @@
-"""Leases, and what they guard: `acquire`, which answers a token, and writes that go under it.
+"""Anomalies of leases and guarded resources: `acquire`, which answers a token, and writes under that token.
 
 - `double-grant`, drawn from requests that were refused since another client had the lease: the request is granted,
   with the next token;
 - `reused-token`, drawn from acquisitions after another of the same lease: it has the token of the one before;
 - `stale-write`, drawn from writes that were refused for their token: the write is accepted behind all others.
 
-What the second holder does later is left as it was.
+The later operations of the second holder stay as they were.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _WRITES = ("guarded-write", "late-write")
 
 
 def leases(record: RunRecord) -> Sequence[Anomaly]:
-    """Of leases that have one owner at a time."""
+    """Return the anomalies of leases that have one owner at a time."""
     history = record.history
     by_key = history.rows_by_key()
     acquired = [row for row in range(len(history)) if history.f[row] == "acquire" and history.outcome[row] == "ok"]
@@ -49,7 +49,7 @@ def leases(record: RunRecord) -> Sequence[Anomaly]:
     refused = [row for row in range(len(history)) if history.error[row] == _TAKEN]
     stale = [row for row in range(len(history)) if history.f[row] in _WRITES and history.error[row] == _STALE]
     return (
-        Anomaly("double-grant", refused, granted, "Nobody asked for a lease that another client had."),
+        Anomaly("double-grant", refused, granted, "No client asked for a lease that another client had."),
         Anomaly("reused-token", acquired, reused, "No lease was acquired twice."),
         Anomaly("stale-write", stale, accepted, "No write was refused for its token."),
     )
@@ -64,13 +64,13 @@ def _of_key(history: History, rows: Sequence[int], row: int) -> list[int]:
 
 
 def _own(history: History, acquired: Sequence[int], row: int) -> list[int]:
-    """The acquisitions of the client that writes."""
+    """Return the acquisitions of the client that writes."""
     own = _before(history, _of_key(history, acquired, row), row)
     return [other for other in own if history.process[other] == history.process[row]]
 
 
 def _newest(history: History, rows: Sequence[int]) -> int:
-    """The greatest token of these acquisitions, 0 where there are none."""
+    """Return the greatest token of these acquisitions, 0 where there are none."""
     token: int = max((history.result[row]["token"] for row in rows), default=0)
     return token
 

@@ -1,4 +1,4 @@
-"""When stores forget: the moments at which faults began and ended, as indices of the history."""
+"""The moments at which stores forget: the beginnings and ends of faults, as indices of the history."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from faultline.harness.history import History
 __all__ = ["NEVER", "Moments", "drawn"]
 
 NEVER = 1 << 62
-"""After everything that happened."""
+"""A moment after the end of the history."""
 
 Item = TypeVar("Item")
 
 
 class Moments:
-    """The moments of a history. Without any fault every index is one, so that the moment is the acknowledgement."""
+    """The moments of a history. Without any fault every index is a moment, so that a write is lost at its
+    acknowledgement."""
 
     def __init__(self, history: History) -> None:
         missed = {event.value.get("fault") for event in history.faults if event.value.get("applied")}
@@ -28,12 +29,12 @@ class Moments:
         ]
 
     def between(self, begin: int, end: int = NEVER) -> Sequence[int]:
-        """The moments after `begin` and before `end`."""
+        """Return the moments after `begin` and before `end`."""
         if not self._indices:
             return [begin]
         return self._indices[bisect_right(self._indices, begin) : bisect_left(self._indices, end)]
 
 
 def drawn(items: Sequence[Item], chance: int) -> Item:
-    """One of `items`, as `chance` has it."""
+    """Return one of `items`, chosen by `chance`."""
     return items[chance % len(items)]

@@ -1,7 +1,8 @@
-"""Queues: `enqueue` of elements that are never used twice, `dequeue` and `drain`, whose order is not asked for.
+"""Anomalies of queues: `enqueue` of elements that are never used twice, `dequeue` and `drain`, without a promise of
+order.
 
 - `lost-write`, drawn from acknowledged elements × moments before they came out: it does not come out any more: a
-  dequeue is told that the queue is empty, a drain has the others;
+  dequeue finds the queue empty, a drain has the others;
 - `duplicate-element`, drawn from elements that came out: the first that found the queue empty afterwards gets it
   again.
 """
@@ -22,7 +23,8 @@ _TAKING = ("dequeue", "drain")
 
 
 class _Element(NamedTuple):
-    """An element, the rows of its queue, the row that got it if one did, and the moments at which it was there."""
+    """An element, the rows of its queue, the row that got it if one did, and the moments at which it was in the
+    queue."""
 
     rows: Sequence[int]
     element: Any
@@ -31,7 +33,7 @@ class _Element(NamedTuple):
 
 
 def queues(record: RunRecord) -> Sequence[Anomaly]:
-    """Of queues that are drained in the end."""
+    """Return the anomalies of queues that are drained in the end."""
     history, moments = record.history, Moments(record.history)
     lost: list[_Element] = []
     again: list[_Element] = []
@@ -62,7 +64,7 @@ def queues(record: RunRecord) -> Sequence[Anomaly]:
 
 
 def _taken(history: History, row: int) -> list[Any]:
-    """What the operation in `row` got out of the queue."""
+    """Return the elements that the operation in `row` got out of the queue."""
     if history.f[row] not in _TAKING or history.outcome[row] != "ok" or history.result[row] is None:
         return []
     return list(history.result[row]) if history.f[row] == "drain" else [history.result[row]]
@@ -77,7 +79,7 @@ def _not_delivered(history: History, place: _Element) -> Insertion:
 
 
 def _delivered_again(history: History, place: _Element) -> Insertion:
-    """Nothing changes where nobody found the queue empty afterwards."""
+    """Return the second delivery, or no change where no client found the queue empty afterwards."""
     assert place.taken is not None
     end = history.complete_index[place.taken]
     for row in place.rows:

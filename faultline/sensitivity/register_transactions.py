@@ -1,11 +1,11 @@
-"""Transactions of writes to registers and reads of them.
+"""Anomalies of transactions of writes to registers and reads of them.
 
-- `lost-write`, drawn from acknowledged transactions a write of which stood at a moment: its keys hold what was there
+- `lost-write`, drawn from acknowledged transactions a write of which stood at a moment: its keys hold the values
   before;
 - `half-transaction`, drawn from the same, of those that wrote two keys of which both stood: one of the keys holds
-  what was there;
-- `stale-read`, drawn from reads of what had been acknowledged before they began: the read has a value that was
-  overwritten, or nothing;
+  the value before;
+- `stale-read`, drawn from reads of values acknowledged before they began: the read has a value that was overwritten,
+  or none;
 - `fractured-read`, drawn from transactions that saw two keys which another had written: one of the reads has the
   value before;
 - `long-fork`, drawn from pairs of keys with two reads that overlap the writes of both: each of the reads sees only
@@ -35,7 +35,7 @@ class _Registers:
         self._timelines: dict[str, Timeline] = {}
 
     def timeline(self, key: str) -> Timeline:
-        """What `key` held over time."""
+        """Return the values of `key` over time."""
         if key not in self._timelines:
             rows = self.transactions.rows_of_key[key]
             self._timelines[key] = Timeline(self._writes(key, rows), self._reads(key))
@@ -54,7 +54,7 @@ class _Registers:
             yield Read(step.row, step.seen, begin, end, step.place)
 
     def standing(self, row: int) -> dict[int, tuple[str, ...]]:
-        """The moments at which something stood that the transaction in `row` had written, with the keys."""
+        """Return the moments at which writes of the transaction in `row` stood, with their keys."""
         standing: dict[int, tuple[str, ...]] = {}
         for key, place in self._places(row):
             end, until = self.history.complete_index[row], self.timeline(key).stood_until(place)
@@ -69,7 +69,7 @@ class _Registers:
                 yield key, place
 
     def forgotten(self, row: int, chance: int, *, half: bool) -> Insertion | None:
-        """What was written in `row` is gone from a moment on, all of it or, of two keys at least, what stood in one."""
+        """Return the insertion in which the writes of `row` are gone from a moment on: all, or one of at least two."""
         due = [(moment, keys) for moment, keys in self.standing(row).items() if len(keys) > half]
         if not due:
             return None
@@ -85,7 +85,7 @@ class _Registers:
         return self.transactions.insertion(chosen[0], answers)
 
     def older(self, read: Step, before: Callable[[Timeline, int], int]) -> Insertion:
-        """The transaction sees in the key of `read` what `before` says of the write that it saw."""
+        """Return the insertion in which the transaction sees, in the key of `read`, the value that `before` gives."""
         timeline = self.timeline(read.key)
         value = timeline.value_at(before(timeline, timeline.place_of[repr(read.seen)]))
         answers = {
@@ -96,14 +96,14 @@ class _Registers:
         return self.transactions.insertion(read.key, answers)
 
     def writer_of(self, read: Step) -> int | None:
-        """Who wrote what was seen."""
+        """Return the row that wrote the value of the read."""
         timeline = self.timeline(read.key)
         place = timeline.place_of.get(repr(read.seen), NOTHING)
         return None if place == NOTHING else timeline.writes[place].row
 
 
 def register_transactions(record: RunRecord) -> Sequence[Anomaly]:
-    """Of transactions on registers that are strictly serializable."""
+    """Return the anomalies of transactions on registers that are strictly serializable."""
     registers = _Registers(record)
     seen = [read for read in registers.transactions.reads if read.seen is not None]
 
@@ -128,13 +128,13 @@ def register_transactions(record: RunRecord) -> Sequence[Anomaly]:
             lambda row, chance: registers.forgotten(row, chance, half=True),
             "No acknowledged writes to two keys stood when a fault began or ended.",
         ),
-        Anomaly("stale-read", seen, stale, "No read began after what it saw had been acknowledged."),
+        Anomaly("stale-read", seen, stale, "No read began after the acknowledgement of a value that it saw."),
         Anomaly("fractured-read", seen, fractured, "No transaction saw two keys that another had written."),
     )
 
 
 def forked_transactions(record: RunRecord) -> Sequence[Anomaly]:
-    """Of pairs of keys that are written once each."""
+    """Return the anomalies of pairs of keys that are written once each."""
     registers = _Registers(record)
     reads = [row for row, steps in registers.transactions.reads_of_row.items() if len(steps) == 2]
 
@@ -160,7 +160,7 @@ def _lost(registers: _Registers) -> Anomaly:
 
 
 def _overlaps(registers: _Registers, row: int) -> bool:
-    """Whether the read saw both writes of its pair, and began before both were over."""
+    """Return whether the read saw both writes of its pair, and began before both were over."""
     writers = [registers.writer_of(step) for step in registers.transactions.reads_of_row[row]]
     ends = [registers.transactions.end(writer) for writer in writers if writer is not None]
     return len(ends) == 2 and max(ends) > registers.history.invoke_index[row]

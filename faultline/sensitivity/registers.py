@@ -1,13 +1,13 @@
-"""Registers: `read`, `write` and `cas` on keys, with values that are never written twice to a key.
+"""Anomalies of registers: `read`, `write` and `cas` on keys, with values that are never written twice to a key.
 
-- `lost-write`, drawn from acknowledged writes that stood at a moment: the key holds what was there before;
+- `lost-write`, drawn from acknowledged writes that stood at a moment: the key holds the value before;
 - `resurrected-write`, drawn from acknowledged writes that had been overwritten before a moment: the key holds the
   value again;
-- `stale-read`, drawn from reads that began after what they saw had been acknowledged: the read answers a value that
-  was overwritten, or nothing.
+- `stale-read`, drawn from reads that began after the acknowledgement of their value: the read answers a value that was
+  overwritten, or none.
 
-A key that forgets, or goes back, does so until its next write. Where that came before anybody asked, the answers are
-those of a correct store, and it is no anomaly. Where nothing was written any more and nobody asked, it is one.
+A key that forgets, or goes back, does so until its next write. Where that write came before any read, the answers are
+those of a correct store, and it is no anomaly. Where neither a write nor a read followed, it is one.
 """
 
 from __future__ import annotations
@@ -26,30 +26,30 @@ __all__ = ["bounded_registers", "registers", "registers_of_sessions", "registers
 _BOUND_OPTION = "max_staleness_ms"
 
 Knows = Callable[[History, Timeline, int, Read], bool]
-"""Whether it is a breach of the promise when a read misses the write at that place of the timeline, which it saw."""
+"""A test: it is a breach of the promise when a read misses the write at that place of the timeline, which it saw."""
 
 
 def registers(record: RunRecord) -> Sequence[Anomaly]:
-    """The anomalies of registers all of whose reads are up to date."""
+    """Return the anomalies of registers all of whose reads are up to date."""
     keys = _Keys(record)
     stale = _stale(keys, lambda _history, _timeline, _write, _read: True)
     return (_slipped(keys, "lost-write"), stale, _slipped(keys, "resurrected-write"))
 
 
 def registers_of_sessions(record: RunRecord) -> Sequence[Anomaly]:
-    """The same where a read may be old, unless its own session had written or read something newer."""
+    """Return the same where a read may be old, unless its own session had written or read a newer value."""
     keys = _Keys(record)
     return (_slipped(keys, "lost-write"), _stale(keys, _wrote_or_read_it))
 
 
 def registers_of_writers(record: RunRecord) -> Sequence[Anomaly]:
-    """The same where a read may be old, unless its own session had written something newer."""
+    """Return the same where a read may be old, unless its own session had written a newer value."""
     keys = _Keys(record)
     return (_slipped(keys, "lost-write"), _stale(keys, _wrote_it))
 
 
 def bounded_registers(record: RunRecord) -> Sequence[Anomaly]:
-    """The same where a read may be as old as the option `max_staleness_ms` says, and an eighth more."""
+    """Return the same where a read may be as old as the option `max_staleness_ms` allows, and an eighth more."""
     bound_us = 1_125 * int(record.plan.options.get(_BOUND_OPTION, "0"))
 
     def is_due(history: History, timeline: Timeline, write: int, read: Read) -> bool:
@@ -60,7 +60,7 @@ def bounded_registers(record: RunRecord) -> Sequence[Anomaly]:
 
 
 class _Keys:
-    """The keys of a run, each with what it held over time, found out when it is asked for."""
+    """The keys of a run, each with its values over time, computed when it is asked for."""
 
     def __init__(self, record: RunRecord) -> None:
         self.history, self.moments = record.history, Moments(record.history)
@@ -68,20 +68,20 @@ class _Keys:
         self._timelines: dict[str | None, Timeline] = {}
 
     def timeline(self, key: str | None) -> Timeline:
-        """What `key` held over time."""
+        """Return the values of `key` over time."""
         if key not in self._timelines:
             rows = self.rows[key]
             self._timelines[key] = Timeline(_writes(self.history, rows), _reads(self.history, rows))
         return self._timelines[key]
 
     def successful(self, *functions: str) -> list[int]:
-        """The rows of these functions that were answered."""
+        """Return the rows of these functions that were answered."""
         columns = zip(self.history.f, self.history.outcome, strict=True)
         return [row for row, (f, outcome) in enumerate(columns) if outcome == "ok" and f in functions]
 
 
 def _slipped(keys: _Keys, name: str) -> Anomaly:
-    """Writes that are forgotten from a moment on, or whose value comes back."""
+    """Return the anomaly of writes that are forgotten from a moment on, or whose value comes back."""
     history, comes_back = keys.history, name == "resurrected-write"
 
     def insert(row: int, chance: int) -> Insertion | None:
@@ -105,7 +105,7 @@ def _slipped(keys: _Keys, name: str) -> Anomaly:
 
 
 def _stale(keys: _Keys, knows: Knows) -> Anomaly:
-    """Reads that answer what was certainly overwritten."""
+    """Return the anomaly of reads that answer a value that was certainly overwritten."""
     history = keys.history
 
     def insert(row: int, _chance: int) -> Insertion | None:
@@ -117,7 +117,7 @@ def _stale(keys: _Keys, knows: Knows) -> Anomaly:
         old = timeline.value_at(timeline.certainly_older(write))
         return Insertion({row: Answer("ok", old)}, keys.rows[history.key[row]])
 
-    return Anomaly("stale-read", keys.successful("read"), insert, "No read saw what it must know.")
+    return Anomaly("stale-read", keys.successful("read"), insert, "No read saw a value that it must know.")
 
 
 def _writes(history: History, rows: Sequence[int]) -> Iterator[Write]:

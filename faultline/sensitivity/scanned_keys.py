@@ -1,14 +1,14 @@
-"""Scans of ranges of keys that are written and deleted.
+"""Anomalies of scans of ranges of keys that are written and deleted.
 
-- `lost-write`, drawn from acknowledged writes that stood at a moment: later scans lack the key, or have what was
-  there before;
+- `lost-write`, drawn from acknowledged writes that stood at a moment: later scans lack the key, or have the value
+  before;
 - `stale-read`, drawn from scanned values that were acknowledged before the scan began, of keys that had been written
   before: the scan has the value before;
 - `skipped-element`, drawn from scanned values that were acknowledged before the scan: the scan lacks the key;
 - `duplicate-element`, drawn from scanned keys: the scan has the key twice;
 - `reordered`, drawn from scans of two keys: two neighbours change places;
-- `resurrected-element`, drawn from keys in the range of a scan that had been deleted before: the scan has what was
-  deleted.
+- `resurrected-element`, drawn from keys in the range of a scan that had been deleted before: the scan has the deleted
+  value.
 
 A write stands until another change of its key begins.
 """
@@ -37,7 +37,7 @@ class _Found(NamedTuple):
 
 
 def scanned_keys(record: RunRecord) -> Sequence[Anomaly]:
-    """Of scans that have everything that was there throughout."""
+    """Return the anomalies of scans that have every key that existed throughout."""
     history = record.history
     keys = _Keys(history)
     found = [
@@ -59,7 +59,7 @@ def scanned_keys(record: RunRecord) -> Sequence[Anomaly]:
 
 
 class _Keys:
-    """Who wrote and deleted what, and the scans."""
+    """The writes and deletions by key, and the scans."""
 
     def __init__(self, history: History) -> None:
         self.history = history
@@ -73,7 +73,8 @@ class _Keys:
         self.scans = [row for row in range(len(history)) if history.f[row] == "scan" and history.outcome[row] == "ok"]
 
     def before(self, row: int) -> int | None:
-        """The last change of the key that had been acknowledged before the one in `row` began, if it was a write."""
+        """Return the last change of the key that had been acknowledged before the one in `row` began, if it was a
+        write."""
         history = self.history
         older = [
             other
@@ -84,25 +85,25 @@ class _Keys:
         return None if last is None or history.f[last] == "delete" else last
 
     def is_known(self, each: _Found) -> bool:
-        """Whether what was found had been acknowledged before the scan began."""
+        """Return whether the value that was found had been acknowledged before the scan began."""
         return _ended(self.history, each.write) < self.history.invoke_index[each.scan]
 
     def without(self, items: list[Any], each: _Found) -> list[Any]:
-        """The answer as it was before the write: with an older value, or without the key."""
+        """Return the answer as it was before the write: with an older value, or without the key."""
         older, key = self.before(each.write), items[each.place][0]
         old = [] if older is None else [[key, self.history.value[older]]]
         return [*items[: each.place], *old, *items[each.place + 1 :]]
 
     def aged(self, items: list[Any], each: _Found) -> list[Any] | None:
-        """The answer with the value before."""
+        """Return the answer with the value before."""
         return self.without(items, each) if self.is_known(each) and self.before(each.write) is not None else None
 
     def skipped(self, items: list[Any], each: _Found) -> list[Any] | None:
-        """The answer without the key."""
+        """Return the answer without the key."""
         return [*items[: each.place], *items[each.place + 1 :]] if self.is_known(each) else None
 
     def deleted(self, scan: int) -> list[int]:
-        """The writes that were deleted last of all, and certainly so, before the scan, in its range."""
+        """Return the writes in the range of the scan whose deletion was certainly the last change before it."""
         return [write for key in self._absent(scan) for write in self._deleted_write(key, scan)]
 
     def _absent(self, scan: int) -> Iterator[str]:
@@ -135,7 +136,7 @@ def _one_scan(
 
 
 def _exchanged(items: list[Any], each: _Found) -> list[Any] | None:
-    """The answer with a key and the next one the other way round."""
+    """Return the answer with a key and the next one exchanged."""
     if each.place + 1 == len(items):
         return None
     return [*items[: each.place], items[each.place + 1], items[each.place], *items[each.place + 2 :]]
@@ -176,7 +177,7 @@ def _lost(history: History, keys: _Keys) -> Anomaly:
 
 
 def _changed_again(history: History, keys: _Keys, write: int) -> int:
-    """When the next change of the key began that did not fail."""
+    """Return when the next change of the key that did not fail began."""
     end = history.complete_index[write]
     begins = [
         history.invoke_index[row]

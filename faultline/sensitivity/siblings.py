@@ -1,11 +1,11 @@
-"""Registers that answer with concurrent values (`siblings`), and values that spread (`metadata`).
+"""Anomalies of registers that answer with concurrent values (`siblings`), and of values that spread (`metadata`).
 
 Of `siblings`:
 
 - `lost-write`, drawn from acknowledged values that stood at a moment: no later read has the value;
 - `stale-read`, drawn from reads of values acknowledged before they began: the read lacks one of them;
 - `resurrected-write`, drawn from reads that lack a value which one before had: the read has it again;
-- `duplicate-element`, drawn from reads that have anything: the read has a value twice.
+- `duplicate-element`, drawn from reads that have a value: the read has it twice.
 
 Of `metadata`:
 
@@ -30,7 +30,7 @@ __all__ = ["siblings", "spreading_values"]
 
 
 class _Key(NamedTuple):
-    """A key: its rows, its writes by value, and the reads with what they answered."""
+    """A key: its rows, its writes by value, and the reads with their answers."""
 
     rows: Sequence[int]
     writes: dict[Any, int]
@@ -41,7 +41,7 @@ Change = Callable[[list[Any], Any], list[Any]]
 
 
 class _Keys:
-    """The keys of a run, each found out about when it is asked for."""
+    """The keys of a run, each computed when it is asked for."""
 
     def __init__(self, history: History) -> None:
         self.history = history
@@ -49,7 +49,7 @@ class _Keys:
         self._known: dict[str | None, _Key] = {}
 
     def of(self, row: int) -> _Key:
-        """The key that the operation in `row` is about."""
+        """Return the key that the operation in `row` is about."""
         key = self.history.key[row]
         if key not in self._known:
             self._known[key] = _key(self.history, self._rows[key])
@@ -57,13 +57,13 @@ class _Keys:
 
 
 def siblings(record: RunRecord) -> Sequence[Anomaly]:
-    """Of registers that answer with concurrent values."""
+    """Return the anomalies of registers that answer with concurrent values."""
     history, keys = record.history, _Keys(record.history)
 
     def known(key: _Key, row: int) -> list[Any]:
         return [value for value in key.reads[row] if _is_known(history, key, row, value)]
 
-    missing = "No read began after what it saw had been acknowledged."
+    missing = "No read began after the acknowledgement of a value that it saw."
     return (
         _lost(history, keys),
         _one_read("stale-read", keys, known, _without, missing),
@@ -79,7 +79,7 @@ def siblings(record: RunRecord) -> Sequence[Anomaly]:
             keys,
             lambda key, row: key.reads[row],
             lambda seen, value: [*seen, value],
-            "No read found anything.",
+            "No read found a value.",
         ),
     )
 
@@ -118,7 +118,7 @@ def _lost(history: History, keys: _Keys) -> Anomaly:
 
 
 def _replaced(history: History, key: _Key, value: Any, write: int) -> int:
-    """When `value` was seen to be replaced."""
+    """Return when `value` was seen to be replaced."""
     end = history.complete_index[write]
     lacking = [history.invoke_index[row] for row, seen in key.reads.items() if value not in seen]
     return min((begin for begin in lacking if begin > end), default=NEVER)
@@ -127,7 +127,7 @@ def _replaced(history: History, key: _Key, value: Any, write: int) -> int:
 def _one_read(
     name: str, keys: _Keys, choices: Callable[[_Key, int], Sequence[Any]], change: Change, missing: str
 ) -> Anomaly:
-    """One read in which `change` is made with one of the values that `choices` gives for it."""
+    """Return the anomaly of one read in which `change` is made with one of its `choices`."""
     history = keys.history
 
     def insert(row: int, chance: int) -> Insertion | None:
@@ -145,13 +145,13 @@ def _is_known(history: History, key: _Key, read: int, value: Any) -> bool:
 
 
 def _gone(history: History, key: _Key, read: int) -> list[Any]:
-    """What reads that had ended before this one began had seen, and this one not."""
+    """Return the values that reads before this one had seen, and this one has not."""
     before = [seen for row, seen in key.reads.items() if history.complete_index[row] < history.invoke_index[read]]
     return list(dict.fromkeys(value for seen in before for value in seen if value not in key.reads[read]))
 
 
 def spreading_values(record: RunRecord) -> Sequence[Anomaly]:
-    """Of values that everybody knows after a while, and of who is up."""
+    """Return the anomalies of values that all nodes know after a while, and of the views of live nodes."""
     history, nodes = record.history, record.plan.nodes
     after = [row for row in range(len(history)) if history.invoke_us[row] >= record.healed_us]
     answered = [row for row in after if history.outcome[row] == "ok"]
@@ -185,12 +185,12 @@ def spreading_values(record: RunRecord) -> Sequence[Anomaly]:
     places = [(key, node) for key in keys for node in nodes]
     return (
         Anomaly("stale-replica", places, stale, "No write was acknowledged."),
-        Anomaly("missing-member", nodes if len(nodes) > 1 else (), blind, "There is one node."),
+        Anomaly("missing-member", nodes if len(nodes) > 1 else (), blind, "The cluster has one node."),
     )
 
 
 def _older(history: History, written: Sequence[int], value: Any) -> Any:
-    """The value of the newest acknowledged write that had ended before that of `value` began."""
+    """Return the value of the newest acknowledged write that had ended before that of `value` began."""
     begin = next((history.invoke_index[row] for row in written if history.value[row] == value), 0)
     older = [row for row in written if history.complete_index[row] < begin]
     return history.value[max(older, key=history.complete_index.__getitem__)] if older else None

@@ -1,11 +1,10 @@
-"""One register over time: in which order its writes may have taken effect, and what it would have held without one.
+"""One register over time: a possible order of its writes, and the values that it would have held without one of them.
 
-The order is a guess that fits what was read: a write takes effect when it was acknowledged, or first read, whichever
-came first, and not while a value was still read that had been there before. An unacknowledged write that nobody read
-never took effect.
+The order is a guess that fits the reads: a write takes effect when it was acknowledged or first read, whichever came
+first, and not while an earlier value was still read. An unacknowledged write that no client read never took effect.
 
-With a `Slip` the register is played again: a value is forgotten, or comes back, at some moment. Compare-and-sets that
-would then have found another value are answered otherwise, too, and what they write counts.
+With a `Slip` the register is replayed: a value is forgotten, or comes back, at some moment. Compare-and-sets that would
+then have found another value are answered differently too, and their writes count.
 """
 
 from __future__ import annotations
@@ -18,10 +17,10 @@ from faultline.sensitivity.moments import NEVER
 __all__ = ["NOTHING", "Read", "Slip", "Timeline", "Write"]
 
 NOTHING = -1
-"""The place of the write before the first: the register holds nothing."""
+"""The place before the first write: the register is empty."""
 
 _CLOSE = 1e-3
-"""Less than the distance of two events."""
+"""A distance smaller than that of two events."""
 
 
 class Write(NamedTuple):
@@ -49,7 +48,7 @@ class Read(NamedTuple):
 
 
 class Slip(NamedTuple):
-    """What goes wrong at `moment`: `write` is forgotten if it stands, or its value is there again if it does not."""
+    """A fault at `moment`: `write` is forgotten if it stands, or its value comes back if it does not."""
 
     write: int
     moment: int
@@ -77,32 +76,33 @@ class Timeline:
         self.place_of = {repr(write.value): place for place, write in enumerate(self.writes)}
 
     def stood_until(self, place: int) -> float:
-        """When the write at `place` was overwritten; NEVER for the last."""
+        """Return when the write at `place` was overwritten; NEVER for the last."""
         return self.points[place + 1] if place + 1 < len(self.points) else NEVER
 
     def is_overwritten_after(self, moment: int) -> bool:
-        """Whether something was written after `moment`, so that what the register held then is gone anyway."""
+        """Return whether a write took effect after `moment`, so that the value of then is gone in any case."""
         return bool(self.points) and self.points[-1] > moment
 
     def certainly_older(self, place: int) -> int:
-        """The newest write that had ended before the one at `place` began; NOTHING if none had."""
+        """Return the newest write that had ended before the one at `place` began; NOTHING if none had."""
         begin = self.writes[place].begin
         older = [other for other in range(place) if self.writes[other].end < begin]
         return max(older, key=lambda other: self.writes[other].end, default=NOTHING)
 
     def value_at(self, place: int) -> Any:
-        """What the write at `place` wrote."""
+        """Return the value of the write at `place`."""
         return None if place == NOTHING else self.writes[place].value
 
     def known_before(self, read: Read) -> int:
-        """The place of the write whose value was read, if it was acknowledged before the read began, else NOTHING."""
+        """Return the place of the write whose value was read, if it was acknowledged before the read began, else
+        NOTHING."""
         place = self.place_of.get(repr(read.value), NOTHING)
         if place == NOTHING or self.writes[place].outcome != "ok" or self.writes[place].end > read.begin:
             return NOTHING
         return place
 
     def replayed(self, slip: Slip) -> tuple[dict[int, bool], list[tuple[Read, Any]]]:
-        """What is answered otherwise with `slip`: whether swaps succeed, by row, and the reads, with their answers."""
+        """Return the answers that `slip` changes: the success of swaps, by row, and the reads with their values."""
         swaps: dict[int, bool] = {}
         states = self._states(slip, swaps)
         changed = []
@@ -121,7 +121,7 @@ class Timeline:
         return self.value_at(place)
 
     def _states(self, slip: Slip, swaps: dict[int, bool]) -> Sequence[tuple[float, Any]]:
-        """The register with `slip`, from when on it holds what."""
+        """Return the states of the register with `slip`, each with its beginning."""
         lost = self.writes[slip.write].value
         before = self.value_at(slip.write - 1)
         due: list[tuple[float, Write | None]] = [*zip(self.points, self.writes), (slip.moment + _CLOSE, None)]
@@ -144,11 +144,12 @@ class Timeline:
 
 
 def _points(writes: Sequence[Write], seen_by: dict[str, list[Read]]) -> list[float]:
-    """When each write takes effect."""
+    """Return when each write takes effect."""
     first_seen = [min((read.end for read in seen_by.get(repr(write.value), ())), default=NEVER) for write in writes]
     last_seen = [max((read.begin for read in seen_by.get(repr(write.value), ())), default=0) for write in writes]
     points = [float(min(write.end, seen)) for write, seen in zip(writes, first_seen)]
-    # What was there before a value that is still read was there before that.
+    # A value that is read after a later write took effect must have stood longer, so that write is moved before it
+    # where its interval allows. From the last point back, because a move reaches only earlier points.
     for number in sorted(range(len(writes)), key=lambda number: -points[number]):
         later = [other for other in range(len(writes)) if points[number] < points[other] < last_seen[number]]
         for other in later:

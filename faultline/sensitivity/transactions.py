@@ -1,4 +1,5 @@
-"""Transactions (`txn`) of reads and writes on several keys: what the anomalies on lists and on registers share."""
+"""Transactions (`txn`) of reads and writes on several keys: the common part of the anomalies on lists and on
+registers."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ __all__ = ["Step", "Transactions"]
 
 
 class Step(NamedTuple):
-    """A read of `key` in `row`, at `place` within it, which saw what others had written."""
+    """A read of `key` in `row`, at `place` within it, which saw writes of other transactions."""
 
     row: int
     place: int
@@ -22,7 +23,7 @@ class Step(NamedTuple):
 
 
 class Transactions:
-    """The transactions of a history: who wrote what, who read what of others, and which keys belong together."""
+    """The transactions of a history: their writes, their reads of each other, and the keys that belong together."""
 
     def __init__(self, history: History, write: str) -> None:
         self.history = history
@@ -40,18 +41,18 @@ class Transactions:
         self.rows_of_key = self._rows_of_key()
 
     def acknowledged(self, keys: int = 1) -> list[int]:
-        """The rows that wrote so many keys at least, and were told so."""
+        """Return the acknowledged rows that wrote at least that many keys."""
         return [
             row for row, written in self.writes.items() if len(written) >= keys and self.history.outcome[row] == "ok"
         ]
 
     def end(self, row: int) -> int:
-        """When the transaction was over, NEVER where that is unknown."""
+        """Return when the transaction ended, NEVER where that is unknown."""
         end = self.history.complete_index[row]
         return NEVER if end == OPEN or self.history.outcome[row] == "info" else end
 
     def is_known(self, writer: int | None, read: Step) -> bool:
-        """Whether `writer` had been acknowledged before the read began."""
+        """Return whether `writer` had been acknowledged before the read began."""
         return (
             writer is not None
             and self.history.outcome[writer] == "ok"
@@ -59,7 +60,7 @@ class Transactions:
         )
 
     def insertion(self, key: str, answers: Mapping[tuple[int, int], Any]) -> Insertion:
-        """Other `answers`, by row and place, judged with everything that transactions join to `key`."""
+        """Return the insertion of `answers`, by row and place, judged with all keys that transactions join to `key`."""
         changes: dict[int, Answer] = {}
         for (row, place), seen in answers.items():
             before = changes[row].result if row in changes else self.history.result[row]
@@ -68,7 +69,7 @@ class Transactions:
         return Insertion(changes, self.rows_of_key[key])
 
     def _rows_of_key(self) -> dict[str, Sequence[int]]:
-        """For each key the rows of all keys that transactions join to it, one list for all of them."""
+        """Return, for each key, the rows of all keys that transactions join to it; joined keys share one list."""
         group_of: dict[str, set[str]] = {}
         for value in self.history.value:
             joined = set().union(*(group_of.get(step[1], {step[1]}) for step in value))
@@ -82,7 +83,7 @@ class Transactions:
 
 
 def _written(steps: Sequence[Any], write: str) -> dict[str, list[Any]]:
-    """What a transaction writes, by key, in order."""
+    """Return the writes of a transaction, by key, in order."""
     written: dict[str, list[Any]] = {}
     for f, key, value in steps:
         if f == write:
@@ -91,7 +92,7 @@ def _written(steps: Sequence[Any], write: str) -> dict[str, list[Any]]:
 
 
 def _reads(history: History, row: int) -> Iterator[Step]:
-    """The reads of keys that the transaction itself had not written yet."""
+    """Yield the reads of keys that the transaction itself had not written yet."""
     own: set[str] = set()
     for place, (f, key, value) in enumerate(history.result[row]):
         if f != "r":

@@ -1,10 +1,10 @@
-"""Accounts: `transfer` of an amount from one to another, and reads of all balances (`bank`, `transfer`).
+"""Anomalies of accounts: `transfer` of an amount from one to another, and reads of all balances (`bank`, `transfer`).
 
 - `lost-write`, drawn from acknowledged transfers × moments after that: later reads lack both of its halves;
-- `half-transaction`, drawn from the same: later reads lack what was to arrive;
+- `half-transaction`, drawn from the same: later reads lack the amount that arrives;
 - `duplicate-write`, drawn from the same: later reads have it twice;
-- `fractured-read`, drawn from reads that began after a transfer had been acknowledged: the read lacks what was to
-  arrive by the last such.
+- `fractured-read`, drawn from reads that began after a transfer had been acknowledged: the read lacks the
+  amount that the last such transfer brings.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class _Transfer(NamedTuple):
 
 
 def accounts(record: RunRecord) -> Sequence[Anomaly]:
-    """Of accounts whose balances are read at once."""
+    """Return the anomalies of accounts whose balances are read at once."""
     history, moments = record.history, Moments(record.history)
     done = [row for row in range(len(history)) if history.f[row] == "transfer" and history.outcome[row] == "ok"]
     reads = [row for row in range(len(history)) if _is_read(history, row)]
@@ -64,7 +64,7 @@ def _is_read(history: History, row: int) -> bool:
 
 
 def _before(history: History, done: Sequence[int], read: int) -> list[int]:
-    """The transfers that had been acknowledged before the read began, and whose target it has."""
+    """Return the transfers that had been acknowledged before the read began, and whose target it has."""
     return [
         row
         for row in done
@@ -86,7 +86,7 @@ def _twice(transfer: Mapping[str, Any]) -> dict[str, int]:
 
 
 def _moved(history: History, row: int, by: Mapping[str, int]) -> Answer:
-    """The balances in `row` with `by` added; an account that nobody has used stays so."""
+    """Return the balances in `row` with `by` added; an unused account stays unused."""
     balances = {
         account: balance if balance is None else balance + by.get(account, 0)
         for account, balance in history.result[row].items()

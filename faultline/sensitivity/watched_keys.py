@@ -1,9 +1,9 @@
-"""Watches: what watchers are told of changes, in items of `drain`, and what `list` answers.
+"""Anomalies of watches: the events that watchers get, in items of `drain`, and the answers of `list`.
 
-- `skipped-event`, drawn from events as watchers were told them: the watcher is not told of it;
-- `duplicate-event`, drawn from the same: the watcher is told of it twice;
+- `skipped-event`, drawn from events that watchers got: the watcher does not get it;
+- `duplicate-event`, drawn from the same: the watcher gets it twice;
 - `reordered`, drawn from drains with two events: two neighbours change places;
-- `lost-write`, drawn from acknowledged writes: nobody is told of it, and no list or beginning has it;
+- `lost-write`, drawn from acknowledged writes: no watcher gets it, and no list or beginning has it;
 - `stale-read`, drawn from lists that have a value: the list lacks one.
 """
 
@@ -19,7 +19,7 @@ from faultline.sensitivity.moments import drawn
 
 __all__ = ["watched_keys"]
 
-_NO_EVENT = "No watcher was told of any event."
+_NO_EVENT = "No watcher got an event."
 
 
 class _Told(NamedTuple):
@@ -30,7 +30,7 @@ class _Told(NamedTuple):
 
 
 def watched_keys(record: RunRecord) -> Sequence[Anomaly]:
-    """Of watchers that are told of every change once, in order."""
+    """Return the anomalies of watchers that get every change once, in order."""
     history = record.history
     drains = _answered(history, "drain")
     told = [
@@ -53,7 +53,7 @@ def watched_keys(record: RunRecord) -> Sequence[Anomaly]:
             lambda items, place: [*items[:place], items[place + 1], items[place], *items[place + 2 :]],
         ),
         Anomaly("lost-write", written, lambda row, _chance: _forgotten(history, row), "No write was acknowledged."),
-        Anomaly("stale-read", lists, lambda row, chance: _lacking(history, row, chance), "No list had any value."),
+        Anomaly("stale-read", lists, lambda row, chance: _lacking(history, row, chance), "No list had a value."),
     )
 
 
@@ -64,7 +64,7 @@ def _answered(history: History, f: str) -> list[int]:
 def _items(
     name: str, history: History, places: Sequence[_Told], change: Callable[[list[Any], int], list[Any]]
 ) -> Anomaly:
-    """The items of one drain, changed at one place."""
+    """Return the items of one drain, changed at one place."""
 
     def insert(place: _Told, _chance: int) -> Insertion:
         return Insertion({place.row: _drained(history, place.row, change)(place.place)}, range(len(history)))
@@ -85,7 +85,7 @@ def _lacking(history: History, row: int, chance: int) -> Insertion:
 
 
 def _forgotten(history: History, write: int) -> Insertion:
-    """As if the write had never been."""
+    """Return the insertion in which the write never happened."""
     key, value = history.key[write], history.value[write]
     changes = {}
     for row in _answered(history, "list"):
@@ -101,7 +101,7 @@ def _forgotten(history: History, write: int) -> Insertion:
 
 
 def _without(history: History, write: int, item: list[Any]) -> list[Any]:
-    """An item of a drain without the write; nothing where it was of nothing else."""
+    """Return an item of a drain without the write; None where it had only that."""
     key, value = history.key[write], history.value[write]
     if item[0] == "event" and item[1] == history.result[write] and item[3] == key:
         return []
@@ -111,7 +111,7 @@ def _without(history: History, write: int, item: list[Any]) -> list[Any]:
 
 
 def _before(history: History, write: int, values: dict[str, Any]) -> dict[str, Any]:
-    """`values` with what the key had before the write, as far as writers were told."""
+    """Return `values` with the key's value before the write, as far as writers got answers."""
     key = history.key[write]
     older = [
         row

@@ -1,4 +1,4 @@
-"""For authors of plug-ins and for users of pytest: does my store, workload, checker or fault keep its contract?
+"""Conformance kits for authors of plug-ins and users of pytest: a store, workload, checker or fault keeps its contract.
 
     class TestMyStore(SystemConformance):           # one test per claim, under pytest
         system = MyStore
@@ -8,9 +8,9 @@
 
     assert_campaign_passes("leadership", system="my-store", seeds=20)
 
-Each problem says what is wrong, where, and what to do. Nodes can be tested by hand as well: `FakePorts` for one node,
+Each problem names the error, its place, and the remedy. Nodes can be tested by hand as well: `FakePorts` for one node,
 `HandCrankedCluster` for several, `TranscriptPlayer` for stories told as text (docs/how-to/test-a-node-by-hand.md). The
-names are imported when they are first asked for.
+names are imported when they are first used.
 """
 
 from __future__ import annotations

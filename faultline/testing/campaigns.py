@@ -1,8 +1,8 @@
 """Runs and campaigns inside a test: they pass, or the test fails with the sentence, the report and the replay line.
 
-Everything runs in this process, one run after the other (some fifty a second): a test is for dozens of seeds, and
-`faultline campaign` for thousands. The first run that does not pass is done again with everything kept: its folder,
-its report and, for a violation, its minimal counterexample.
+All runs are in this process, one after the other (some fifty a second): a test is for dozens of seeds, and `faultline
+campaign` for thousands. The first run that does not pass is repeated and kept, with its folder, its report and, for a
+violation, its minimal counterexample.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["RunFailed", "assert_campaign_passes", "assert_run_passes"]
 
 
 class RunFailed(AssertionError):
-    """A run that did not pass: `run_id`, its HTML `report` and the command that shows it again, `replay`."""
+    """A run that did not pass: `run_id`, its HTML `report` and the command that repeats it, `replay`."""
 
     def __init__(self, finished: FinishedRun, about: str) -> None:
         judgement = finished.judgement
@@ -48,7 +48,7 @@ def assert_run_passes(
     operations: int = 200,
     output: Path = RESULTS_FOLDER,
 ) -> None:
-    """One simulated run, as `faultline run` would do it. Raises RunFailed when it does not pass."""
+    """Carry out one simulated run, as `faultline run` would do it. Raise RunFailed when it does not pass."""
     request = RunRequest(
         system=system,
         workload=workload,
@@ -78,14 +78,13 @@ def assert_campaign_passes(
     first_seed: int = 0,
     output: Path = RESULTS_FOLDER,
 ) -> None:
-    """`seeds` seeds of each cell of a campaign, shipped or in a file, with what is given in place of its own values.
+    """Run `seeds` seeds of each cell of a campaign, shipped or in a file, with the given values in place of its own.
 
-    Without `campaign` it is one cell: `system`, `workload` and `faults`. Raises RunFailed at the first run with an
-    anomaly that the plan does not allow, and where one was not decided; a run that tested nothing (no operation met a
-    fault) counts for nothing, and fails when all are so.
-    """
+    Without `campaign` it is one cell: `system`, `workload` and `faults`. Raise RunFailed at the first run with an
+    anomaly that the plan does not allow, and where one was not decided. A vacuous run (no operation met a fault) does
+    not count; when all runs are vacuous, raise RunFailed."""
     if seeds < 1:
-        raise UsageError(f"A campaign of {seeds} seeds tests nothing.", "Ask for at least one.")
+        raise UsageError(f"A campaign of {seeds} seeds has no run.", "Ask for at least one.")
     if campaign is None and system is None:
         raise UsageError("Neither a campaign nor a system was named.", 'Write assert_campaign_passes("leadership").')
     plan = plan_from_flags(
@@ -111,7 +110,7 @@ def assert_campaign_passes(
             finished = carry_out(request, output, shrinks=True)
             raise RunFailed(finished, about + _beyond(judgement, cell.expected))
     if Verdict.PASS not in verdicts:
-        raise RunFailed(carry_out(request, output, shrinks=False), f"{plan.name}: no run tested anything.")
+        raise RunFailed(carry_out(request, output, shrinks=False), f"{plan.name}: all runs are vacuous.")
 
 
 def _judged(request: RunRequest) -> Judgement:
@@ -121,7 +120,7 @@ def _judged(request: RunRequest) -> Judgement:
 
 
 def _beyond(judgement: Judgement, expected: Expectation) -> str:
-    """What was found beyond what the plan allows; nothing to say where it allows nothing."""
+    """Return a sentence on anomalies that the plan does not allow; '' where it allows none."""
     found = dict.fromkeys(finding.signature for finding in not_allowed(judgement.findings, expected))
     if not expected or not found:
         return ""

@@ -1,4 +1,5 @@
-"""What a checker must do: say yes to the innocent, no to the guilty, the same each time, and point at what shows it."""
+"""The duties of a checker: accept correct histories, refuse violations, always equally, and name the rows that show
+them."""
 
 from __future__ import annotations
 
@@ -21,18 +22,19 @@ Found = Iterator[tuple[str, str, str]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckerSubject:
-    """What the kit is told about a checker: how to make it, histories it must accept and histories it must refuse."""
+    """The subject of the kit for checkers: the checker's maker, histories it must accept and histories it must
+    refuse."""
 
     make: Callable[[], Checker]
     accepts: Sequence[History]
     refuses: Sequence[History]
 
     def place(self) -> str:
-        """Where the checker is defined."""
+        """Return where the checker is defined."""
         return place_of(self.make(), "check")
 
     def result(self, history: History) -> CheckResult:
-        """What a fresh checker says about `history`."""
+        """Return the result of a fresh checker for `history`."""
         return self.make().check(history, _record(history))
 
 
@@ -44,7 +46,7 @@ def _record(history: History) -> RunRecord:
 def _has_examples(subject: CheckerSubject) -> Found:
     for name, histories in (("accepts", subject.accepts), ("refuses", subject.refuses)):
         if not histories:
-            yield f"no history that it {name} was given", subject.place(), f"Set `{name}`: at least one, by hand."
+            yield f"no history that it {name} is given", subject.place(), f"Set `{name}`: at least one, by hand."
 
 
 def _accepts(subject: CheckerSubject) -> Found:
@@ -52,7 +54,11 @@ def _accepts(subject: CheckerSubject) -> Found:
         result = subject.result(history)
         if result.verdict is not Verdict.PASS:
             where = f"{subject.place()}, history {number} of `accepts`"
-            yield f"{result.verdict.value}: {result.sentence}", where, "Accuse only what no correct store could show."
+            yield (
+                f"{result.verdict.value}: {result.sentence}",
+                where,
+                "Report only what no correct store could show.",
+            )
 
 
 def _refuses(subject: CheckerSubject) -> Found:
@@ -60,12 +66,16 @@ def _refuses(subject: CheckerSubject) -> Found:
         result = subject.result(history)
         where = f"{subject.place()}, history {number} of `refuses`"
         if result.verdict is not Verdict.VIOLATION:
-            yield f"{result.verdict.value}: {result.sentence}", where, "Find what is wrong with this history."
+            yield f"{result.verdict.value}: {result.sentence}", where, "Find the violation in this history."
         for finding in result.findings:
             if any(not 0 <= row < len(history) for row in finding.operations) or not finding.operations:
                 yield f"a finding points at the rows {finding.operations}", where, "Name rows that suffice to show it."
             if not (finding.anomaly and finding.sentence):
-                yield "a finding has no anomaly or no sentence", where, "Say it for a reader who never saw this tool."
+                yield (
+                    "a finding has no anomaly or no sentence",
+                    where,
+                    "Write both for a reader who never saw this tool.",
+                )
         if result.verdict is Verdict.VIOLATION and not result.findings:
             yield "a violation without a finding", where, "Give the finding that shows it."
 
@@ -78,7 +88,7 @@ def _is_steady(subject: CheckerSubject) -> Found:
             yield (
                 "the same history is judged differently the second time",
                 subject.place(),
-                "Let no set's order decide.",
+                "Do not depend on the order of a set.",
             )
         if history.digest() != before:
             yield "the history is changed while it is judged", subject.place(), "Copy what you sort or fill in."
@@ -93,9 +103,9 @@ def _bears_nothing(subject: CheckerSubject) -> Found:
 
 
 CHECKER_CHECKS: tuple[Check[CheckerSubject], ...] = (
-    Check("there are histories that the checker accepts and refuses", _has_examples),
-    Check("the checker accepts what is innocent", _accepts),
-    Check("the checker refuses what is guilty, and points at it", _refuses),
+    Check("the checker has histories that it accepts and refuses", _has_examples),
+    Check("the checker accepts correct histories", _accepts),
+    Check("the checker refuses violations, and names their rows", _refuses),
     Check("the checker judges the same way twice and changes nothing", _is_steady),
     Check("the checker bears a history without operations", _bears_nothing),
 )

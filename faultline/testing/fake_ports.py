@@ -1,13 +1,13 @@
-"""The ports of one node or client, for tests by hand: the test moves its clock, and sees what it sent.
+"""The ports of one node or client, for tests by hand: the test moves its clock and reads its sent messages.
 
     ports = FakePorts("athens")
     node = MyNode(ports, ("athens", "byzantium"))
     node.start()
     node.receive("client-0", Write("k", 1))
     assert ports.sent == [("byzantium", Copy("k", 1))]
-    ports.pass_time(250_000)                    # timers that are due ring, in the order in which they are due
+    ports.pass_time(250_000)                    # timers that are due ring, in order
 
-Storage is in memory and can crash in every way that a disk may (`MemoryStorage`). Nothing here is random:
+Storage is in memory and can crash in every way that a disk may (`MemoryStorage`). There is no randomness:
 `uniform_us` answers with its lower bound, plus `random_offset_us`.
 """
 
@@ -22,7 +22,7 @@ from faultline.testing.memory_storage import MemoryStorage
 __all__ = ["FakePorts", "FakeTimer"]
 
 START_US = 1_000_000
-"""What the monotonic clock shows at first."""
+"""The first value of the monotonic clock."""
 
 _EPOCH_US = 10_000_000_000
 
@@ -43,7 +43,7 @@ class FakeTimer:
 class FakePorts:
     """All ports of one node or client: implements `Ports` with itself as most of them.
 
-    `sent` holds the messages as pairs `(to, message)`, `events` and `marks` what was traced. `now_us` is the monotonic
+    `sent` holds the messages as pairs `(to, message)`, `events` and `marks` the trace. `now_us` is the monotonic
     clock and may be set; `wall_offset_us` is added to the wall clock.
     """
 
@@ -59,17 +59,13 @@ class FakePorts:
         self.marks: list[str] = []
         self._timers: list[FakeTimer] = []
 
-    # -- clock ----------------------------------------------------------------------------------------------------
-
     def monotonic_us(self) -> int:
-        """Return `now_us`."""
+        """Return the time `now_us`."""
         return self.now_us
 
     def wall_us(self) -> int:
         """Return the time since the epoch as this node believes it."""
         return _EPOCH_US + self.now_us + self.wall_offset_us
-
-    # -- network --------------------------------------------------------------------------------------------------
 
     def send(self, to: NodeId, message: Any) -> None:
         """Note `message` in `sent`."""
@@ -80,11 +76,9 @@ class FakePorts:
         self.sent.append((to, message))
 
     def take_sent(self) -> list[tuple[NodeId, Any]]:
-        """Return what was sent since the last call, and forget it."""
+        """Return the messages sent since the last call, and forget them."""
         taken, self.sent = self.sent, []
         return taken
-
-    # -- timers ---------------------------------------------------------------------------------------------------
 
     def after(self, delay_us: int, callback: Callable[[], None]) -> FakeTimer:
         """Set a timer that rings once."""
@@ -136,8 +130,6 @@ class FakePorts:
         timer = FakeTimer(self.now_us + delay_us, interval_us, callback)
         self._timers.append(timer)
         return timer
-
-    # -- random and trace -----------------------------------------------------------------------------------------
 
     def uniform_us(self, stream: str, low_us: int, high_us: int) -> int:
         """Return the lower bound, plus `random_offset_us`."""

@@ -1,4 +1,4 @@
-"""What a nemesis and a fault set must do: bite and prove it, end and leave nothing behind, fall as the seed says."""
+"""The duties of a nemesis and a fault set: take effect and prove it, end without a trace, follow the seed."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ _START_US, _END_US = 600_000, 4_600_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FaultSubject:
-    """What the kit is told: a fault set, and the nemeses of its kinds that do not ship with Faultline."""
+    """The subject of the kit: a fault set, and the nemeses of its kinds that do not ship with Faultline."""
 
     package: Package
     nemeses: tuple[Callable[[], Nemesis], ...] = ()
 
     def by_kind(self) -> Mapping[str, Nemesis]:
-        """Every nemesis there is."""
+        """Return every known nemesis by its kind."""
         return NEMESES | {nemesis.kind: nemesis for nemesis in (make() for make in self.nemeses)}
 
     def faults(self, seed: int, nodes: int = 3) -> tuple[PlannedFault, ...]:
-        """What the fault set plans."""
+        """Return the faults that the fault set plans."""
         return self.package.plan(seed=seed, nodes=NODE_NAMES[:nodes], start_us=_START_US, end_us=_END_US)
 
     def record(self, seed: int) -> RunRecord:
-        """A run of the reference store `consistent-core` with these faults."""
+        """Return a run of the reference store `consistent-core` with these faults."""
         workload = load_workload("register")
         parts = Parts(
             system=load_system("consistent-core"),
@@ -74,7 +74,7 @@ def _every_kind_has_a_nemesis(subject: FaultSubject) -> Found:
     for kind in subject.package.kinds:
         if kind not in known:
             advice = "Write a nemesis of that kind and give it an entry point in the group faultline.nemeses."
-            yield f"nobody carries out {kind!r}", f"fault set {subject.package.name}", advice
+            yield f"no nemesis carries out {kind!r}", f"fault set {subject.package.name}", advice
 
 
 def _falls_as_the_seed_says(subject: FaultSubject) -> Found:
@@ -86,11 +86,11 @@ def _falls_as_the_seed_says(subject: FaultSubject) -> Found:
         if [fault.at_us for fault in faults] != sorted(fault.at_us for fault in faults):
             yield f"seed {seed}: faults are not in order of time", place, "Sort them by `at_us`."
         if any(fault.at_us < _START_US or fault.stop_us > _END_US for fault in faults):
-            yield f"seed {seed}: a fault falls outside the time it was given", place, "End before `end_us`."
+            yield f"seed {seed}: a fault is outside the given time", place, "End before `end_us`."
         if msgspec.json.decode(msgspec.json.encode(faults), type=tuple[PlannedFault, ...]) != faults:
             yield f"seed {seed}: faults are not plain data", place, "Use numbers, texts and lists as arguments."
     if not any(subject.faults(seed) for seed in _SEEDS):
-        yield "it never plans a fault", place, "Give it recipes that three nodes are enough for."
+        yield "it never plans a fault", place, "Give it recipes for which three nodes are enough."
 
 
 def _bites_and_ends(subject: FaultSubject) -> Found:
@@ -100,12 +100,16 @@ def _bites_and_ends(subject: FaultSubject) -> Found:
         record = subject.record(seed)
         reached |= set(record.marks)
         for error in record.errors:
-            advice = "`verify` must tell None right after `start`, and `stop` or the heal must undo everything."
+            advice = "`verify` must return None right after `start`, and `stop` or the heal must undo everything."
             yield error, place.format(seed), advice
         history = record.history
         after = [row for row, at_us in enumerate(history.invoke_us) if at_us >= record.healed_us]
         if after and not any(history.outcome[row] == "ok" for row in after):
-            yield "nothing is answered after the heal", place.format(seed), "Undo in `stop` whatever `start` did."
+            yield (
+                "no operation is answered after the heal",
+                place.format(seed),
+                "Undo in `stop` all effects of `start`.",
+            )
     for nemesis in (make() for make in subject.nemeses):
         if nemesis.mark not in reached and nemesis.kind in subject.package.kinds:
             advice = "Return an Injection that names the nodes or links it acted on."
@@ -113,8 +117,8 @@ def _bites_and_ends(subject: FaultSubject) -> Found:
 
 
 FAULT_CHECKS: tuple[Check[FaultSubject], ...] = (
-    Check("faults say what they are and need", _says_what_it_is),
+    Check("faults declare their names and needs", _says_what_it_is),
     Check("every kind of the fault set has a nemesis", _every_kind_has_a_nemesis),
-    Check("faults fall as the seed says, within their time", _falls_as_the_seed_says),
-    Check("faults bite, prove it, and end", _bites_and_ends),
+    Check("faults follow the seed, within their time", _falls_as_the_seed_says),
+    Check("faults take effect, prove it, and end", _bites_and_ends),
 )

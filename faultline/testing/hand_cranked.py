@@ -1,9 +1,9 @@
-"""A cluster that is cranked by hand: a test decides which message is delivered, when, and whose timer rings.
+"""A cluster that is cranked by hand: a test decides which message is delivered, when, and which timer rings.
 
     cluster = HandCrankedCluster(MyStore(), size=3)
     cluster.cut("cyrene")
     cluster.hand("client-0", "athens", Write("k", 1))
-    cluster.deliver()                                         # and all that follows from it
+    cluster.deliver()                                         # and all messages that it causes
     assert cluster.inbox["client-0"] == [("athens", Written())]
     cluster.kill("athens")
     assert cluster.broken() == []                             # no invariant of the system was breached
@@ -26,13 +26,13 @@ from faultline.testing.fake_ports import FakePorts
 __all__ = ["ClusterPorts", "HandCrankedCluster", "Matcher"]
 
 Matcher = Callable[[str, str, Any], bool]
-"""Given source, target and message: is it meant?"""
+"""A filter: given source, target and message, return whether to select it."""
 
 _DELIVERIES_MAX = 10_000
 
 
 class ClusterPorts(FakePorts):
-    """The ports of a node of a cluster: what it sends waits in the cluster's queue, what it traces is checked there."""
+    """The ports of a node of a cluster: its messages wait in the cluster's queue, its events are checked there."""
 
     def __init__(self, cluster: HandCrankedCluster, name: str) -> None:
         super().__init__(name)
@@ -53,7 +53,7 @@ class ClusterPorts(FakePorts):
 
 
 class HandCrankedCluster:
-    """Nodes of `system`, the `queue` of messages between them, and what they traced.
+    """Nodes of `system`, the `queue` of messages between them, and their traces.
 
     `options` are the system's, the rest have their defaults; `planted_bugs` are planted bugs, whose options come first.
     Messages to names that are no members, such as clients, arrive in `inbox`. `nodes` holds the nodes that live.
@@ -80,8 +80,6 @@ class HandCrankedCluster:
         for name in self.members:
             self.start(name)
 
-    # -- life -----------------------------------------------------------------------------------------------------
-
     def start(self, name: str) -> None:
         """Start the node `name` over its storage."""
         node: Node = self.system.node(self.ports[NodeId(name)], self.members, self.options, self.planted_bugs)
@@ -101,15 +99,13 @@ class HandCrankedCluster:
             self.kill(name)
         self.start(name)
 
-    # -- network --------------------------------------------------------------------------------------------------
-
     def post(self, source: str, target: str, message: Any) -> None:
         """Put a message into the queue, unless its link is cut."""
         if (source, target) not in self.cuts:
             self.queue.append((source, target, message))
 
     def cut(self, one: str, *others: str) -> None:
-        """Cut `one` off from `others` (from all members by default), both ways, and lose what is under way."""
+        """Cut `one` off from `others` (from all members by default), both ways, and lose messages on the way."""
         for other in others or self.members:
             self.cuts |= {(one, other), (other, one)}
         self.drop(lambda source, target, _: (source, target) in self.cuts)
@@ -148,7 +144,7 @@ class HandCrankedCluster:
         self.hand(*item)
 
     def deliver(self, match: Matcher = lambda *_: True) -> None:
-        """Deliver the matching messages, and those they cause, until none is left; AssertionError if that never is."""
+        """Deliver the matching messages, and those they cause, until none is left; AssertionError if they never end."""
         for _ in range(_DELIVERIES_MAX):
             item = next((item for item in self.queue if match(*item)), None)
             if item is None:
@@ -156,8 +152,6 @@ class HandCrankedCluster:
             self.queue.remove(item)
             self.hand(*item)
         raise AssertionError(f"after {_DELIVERIES_MAX} deliveries messages still cause messages")
-
-    # -- time -----------------------------------------------------------------------------------------------------
 
     def pass_time(self, duration_us: int) -> None:
         """Let time pass for all nodes alike, with timers, and messages delivered at once."""
@@ -178,8 +172,6 @@ class HandCrankedCluster:
             for name, ports in self.ports.items()
             if name in self.nodes and (timer := ports.next_timer()) is not None and timer.due_us <= ends[name]
         ]
-
-    # -- what can be seen -----------------------------------------------------------------------------------------
 
     def observe(self, node: str, event: Any) -> None:
         """Note a traced event and check the invariants of the system on it."""

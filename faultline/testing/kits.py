@@ -5,7 +5,7 @@
         workload = "register"
         bears = ("kill", "pause")
 
-What a kit is told stands in class attributes; each has a default but the plug-in itself.
+The inputs of a kit are class attributes; all have defaults except the plug-in itself.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ __all__ = [
 AnyTest = TypeVar("AnyTest", bound=Callable[..., Any])
 
 SYSTEM_CHECKS: tuple[Check[SystemSubject], ...] = SYSTEM_SHAPE + SYSTEM_BEHAVIOUR
-"""Everything that is claimed of a system."""
+"""All claims about a system."""
 
 
 def _claims(checks: Sequence[Check[Any]]) -> Callable[[AnyTest], AnyTest]:
-    """One test for each claim."""
+    """Return one test parameter for each claim."""
     mark: Callable[[AnyTest], AnyTest] = pytest.mark.parametrize("check", checks, ids=[check.claim for check in checks])
     return mark
 
@@ -65,8 +65,8 @@ def _assert_none(problems: Sequence[Problem]) -> None:
 class SystemConformance:
     """Tests of a `NodeSystem`: subclass it, name the class `Test…`, and set `system`.
 
-    `workload` (a name, a class or an instance) is what clients ask for; `bears` are the fault sets under which the
-    system keeps its promise; `reads` the functions that change nothing; `seeds` how many runs each claim is tried in.
+    `workload` (a name, a class or an instance) has the operations of clients; `bears` are the fault sets under which
+    the system keeps its promise; `reads` the functions that change nothing; `seeds` the number of runs for each claim.
     """
 
     system: ClassVar[Callable[[], NodeSystem]]
@@ -79,7 +79,7 @@ class SystemConformance:
 
     @_claims(SYSTEM_CHECKS)
     def test_conformance(self, check: Check[SystemSubject]) -> None:
-        """The claim in brackets holds."""
+        """Check that the claim in brackets holds."""
         kit = type(self)
         subject = SystemSubject(
             make=kit.system,
@@ -96,7 +96,7 @@ class SystemConformance:
 class WorkloadConformance:
     """Tests of a `Workload`: set `workload`, and `system` to a correct system that serves it.
 
-    Override `lie` where a store that makes up values is not the lie that the workload's checkers are there for.
+    Override `lie` where the workload's checkers are for another lie than made-up values.
     """
 
     workload: ClassVar[Callable[[], Workload]]
@@ -104,12 +104,12 @@ class WorkloadConformance:
     nodes: ClassVar[int] = 3
 
     def lie(self, history: History) -> History:
-        """`history` as a store would have answered that breaks the promise."""
+        """Return `history` with the answers of a store that breaks the promise."""
         return invented_answers(history)
 
     @_claims(WORKLOAD_CHECKS)
     def test_conformance(self, check: Check[WorkloadSubject]) -> None:
-        """The claim in brackets holds."""
+        """Check that the claim in brackets holds."""
         kit = type(self)
         subject = WorkloadSubject(make=kit.workload, system=kit.system, lie=self.lie, nodes=kit.nodes)
         _require_none(check.problems(subject))
@@ -124,7 +124,7 @@ class CheckerConformance:
 
     @_claims(CHECKER_CHECKS)
     def test_conformance(self, check: Check[CheckerSubject]) -> None:
-        """The claim in brackets holds."""
+        """Check that the claim in brackets holds."""
         kit = type(self)
         _require_none(check.problems(CheckerSubject(make=kit.checker, accepts=kit.accepts, refuses=kit.refuses)))
 
@@ -137,7 +137,7 @@ class FaultConformance:
 
     @_claims(FAULT_CHECKS)
     def test_conformance(self, check: Check[FaultSubject]) -> None:
-        """The claim in brackets holds."""
+        """Check that the claim in brackets holds."""
         kit = type(self)
         _require_none(check.problems(FaultSubject(package=kit.package, nemeses=kit.nemeses)))
 

@@ -1,10 +1,9 @@
 """A storage in memory for tests by hand: it remembers every effect, so it can crash in every way that a disk may.
 
-Two kinds of crash. In a *strict* one every fsync that was asked for has finished; of what came later, each file keeps a
-prefix of its changes, torn inside an append, and the directory a prefix of its changes. In a *lagging* one the fsyncs
-after some point had not finished although the program went on, as behind an outbox: files may even so hold changes made
-later, but the directory is as the last finished fsync left it.
-"""
+Two kinds of crash. In a *strict* one every requested fsync has finished. After the last one, each file keeps a prefix
+of its changes, torn inside an append, and the directory a prefix of its changes. In a *lagging* one the fsyncs after
+some point had not finished although the program went on, as behind an outbox: files may even so hold changes made
+later, but the directory is as the last finished fsync left it."""
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ from typing import NamedTuple
 __all__ = ["Crash", "Failure", "MemoryStorage", "keep_all", "keep_names_only", "keep_nothing"]
 
 Choose = Callable[[int], int]
-"""Given n, a number from 0 to n."""
+"""A choice: given n, return a number from 0 to n."""
 
 
 class Crash(Exception):
@@ -26,12 +25,12 @@ class Failure(OSError):
 
 
 def keep_all(n: int) -> int:
-    """Choose the crash after which all is there that could have become durable."""
+    """Choose the crash that keeps every change that could have become durable."""
     return n
 
 
 def keep_nothing(_: int) -> int:
-    """Choose the crash after which only what was fsynced is there."""
+    """Choose the crash that keeps only fsynced changes."""
     return 0
 
 
@@ -58,7 +57,8 @@ class _File:
         return _applied(self.durable, self.changes)
 
     def after_crash(self, finished: int, choose: Choose) -> bytes:
-        """The content when syncs up to effect `finished` are done and `choose` picks what else survives."""
+        """Return the content when syncs up to effect `finished` are done and `choose` picks the other changes that
+        survive."""
         synced = max((number for number in self.syncs if number <= finished), default=0)
         safe = [change for change in self.changes if change.number <= synced]
         rest = self.changes[len(safe) :]
@@ -126,7 +126,7 @@ class MemoryStorage:
         self._directories.append((number, dict(self._names)))
 
     def delete(self, file: str) -> None:
-        """Remove `file`."""
+        """Remove `file` and its content."""
         number = self._effect("delete")
         self._names.pop(file, None)
         self._directories.append((number, dict(self._names)))
@@ -151,7 +151,7 @@ class MemoryStorage:
         self._settle()
 
     def crash(self, choose: Choose = keep_nothing, *, lagging: bool = False) -> int:
-        """Lose what was not durable. Returns the number of the last effect whose fsync had finished."""
+        """Lose changes that were not durable; return the number of the last effect whose fsync had finished."""
         finished = self._syncs[choose(len(self._syncs) - 1)] if lagging else self._syncs[-1]
         later = [names for number, names in self._directories if number > finished]
         synced = [names for number, names in self._directories if number <= finished][-1]

@@ -1,7 +1,7 @@
-"""Systems that wrap another one and look over its shoulder; the one inside never knows of them.
+"""Systems that wrap another one and observe it without its knowledge.
 
-`Counted` counts how often each operation completes and passes only the first completion on, so that a run goes on after
-a mistake; `HalfDeaf` lets half of the clients speak and not hear; `Overheard` keeps one message of each type.
+`Counted` counts the completions of each operation and forwards only the first, so that a run goes on after a mistake;
+`HalfDeaf` lets half of the clients send and not receive; `Overheard` keeps one message of each type.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["Counted", "HalfDeaf", "Overheard", "Wrapped"]
 
 
 class Wrapped:
-    """A system that is another one in everything; probes override `node` or `client`."""
+    """A system that forwards everything to another one; probes override `node` or `client`."""
 
     def __init__(self, inner: NodeSystem) -> None:
         self.inner = inner
@@ -29,7 +29,7 @@ class Wrapped:
     def node(
         self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], planted_bugs: frozenset[str]
     ) -> Node:
-        """The node of the system inside."""
+        """Return the node of the system inside."""
         return self.inner.node(ports, members, options, planted_bugs)
 
     def client(
@@ -40,19 +40,19 @@ class Wrapped:
         options: Mapping[str, str],
         planted_bugs: frozenset[str],
     ) -> PortClient:
-        """The client of the system inside."""
+        """Return the client of the system inside."""
         return self.inner.client(ports, members, node, options, planted_bugs)
 
 
 class Counted(Wrapped):
-    """Keeps `completions`: for every operation invoked, how often its `done` was called."""
+    """A system with `completions`: for every operation invoked, the number of calls of its `done`."""
 
     def __init__(self, inner: NodeSystem) -> None:
         super().__init__(inner)
         self.completions: list[tuple[Operation, list[Outcome]]] = []
 
     def client(self, *arguments: Any) -> PortClient:
-        """A client whose completions are counted."""
+        """Return a client whose completions are counted."""
         return _CountedClient(super().client(*arguments), self.completions)
 
 
@@ -76,10 +76,10 @@ class _CountedClient:
 
 
 class HalfDeaf(Wrapped):
-    """Every other client goes deaf when its first operation has succeeded: it speaks, and never hears again.
+    """A system in which every other client goes deaf after its first success: it sends, and never receives again.
 
-    What the deaf ask for is carried out, and nobody tells them; those who hear can see whether it was.
-    `unheard` are the operations that a deaf client ended, with how it ended them.
+    Nodes carry out the requests of deaf clients, whose answers are lost; other clients can read the effects. `unheard`
+    are the operations that a deaf client ended, with their outcomes.
     """
 
     def __init__(self, inner: NodeSystem) -> None:
@@ -88,7 +88,7 @@ class HalfDeaf(Wrapped):
         self._opened = 0
 
     def client(self, *arguments: Any) -> PortClient:
-        """A client that hears, or one that will go deaf."""
+        """Return a client that hears, or one that will go deaf."""
         self._opened += 1
         client = super().client(*arguments)
         return _DeafClient(client, self.unheard) if self._opened % 2 else client
@@ -118,18 +118,18 @@ class _DeafClient:
 
 
 class Overheard(Wrapped):
-    """Keeps in `heard` the first message of each type, as nodes and clients receive them."""
+    """A system that keeps in `heard` the first message of each type, as nodes and clients receive them."""
 
     def __init__(self, inner: NodeSystem) -> None:
         super().__init__(inner)
         self.heard: dict[type, Any] = {}
 
     def node(self, *arguments: Any) -> Node:
-        """A node whose messages are overheard."""
+        """Return a node whose messages are overheard."""
         return _OverheardNode(super().node(*arguments), self.heard)
 
     def client(self, *arguments: Any) -> PortClient:
-        """A client whose messages are overheard."""
+        """Return a client whose messages are overheard."""
         return _OverheardClient(super().client(*arguments), self.heard)
 
 

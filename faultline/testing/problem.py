@@ -1,7 +1,7 @@
-"""What a conformance check has to say: the claim that does not hold, what is wrong, where, and what to do.
+"""The problems that a conformance check reports: the broken claim, the error, its place, and the remedy.
 
-A check is a function that yields the problems it finds in a subject. What the plug-in raises while it is examined is a
-problem like any other, at the line of the plug-in that raised it: a kit must not end in a traceback of its own.
+A check is a function that yields the problems that it finds in a subject. An exception of the plug-in is a problem like
+any other, at the line of the plug-in that raised it: a kit must not end in a traceback of its own.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ __all__ = ["Check", "Problem", "examine", "place_of"]
 
 Subject = TypeVar("Subject")
 Found = Iterator[tuple[str, str, str]]
-"""What is wrong, where, what to do."""
+"""The error, its place, and the remedy."""
 
 _OURS = str(Path(faultline.__file__).parent)
 _PROBLEMS_SHOWN = 3
 
 
 class Problem(msgspec.Struct, frozen=True):
-    """One broken claim: `what` is wrong, `where` (a file and line, or a run), and what to do about it."""
+    """One broken claim: `what` is wrong, `where` (a file and line, or a run), and the remedy."""
 
     claim: str
     what: str
@@ -46,14 +46,14 @@ class Problem(msgspec.Struct, frozen=True):
 
 
 class Check(Generic[Subject]):
-    """A claim about every plug-in of a kind, and the function that looks for what contradicts it."""
+    """A claim about every plug-in of a kind, and the function that searches for contradictions."""
 
     def __init__(self, claim: str, find: Callable[[Subject], Found]) -> None:
         self.claim = claim
         self.find = find
 
     def problems(self, subject: Subject) -> list[Problem]:
-        """What contradicts the claim, first things first; what the subject raises is the last of them."""
+        """Return the contradictions of the claim in order; an exception of the subject is the last of them."""
         found: list[Problem] = []
         try:
             for what, where, next_step in self.find(subject):
@@ -61,22 +61,22 @@ class Check(Generic[Subject]):
                 if len(found) == _PROBLEMS_SHOWN:
                     break
         except UsageError as error:
-            found.append(Problem(self.claim, error.message, _raised_at(error), error.next_step or "See the message."))
+            found.append(Problem(self.claim, error.message, _raised_at(error), error.next_step or "Read the message."))
         except Exception as error:
             found.append(Problem(self.claim, f"{type(error).__name__}: {error}", _raised_at(error), _MEND))
         return found
 
 
-_MEND = "Mend what raised; the kit calls the plug-in only as the harness would."
+_MEND = "Fix the code that raised; the kit calls the plug-in only as the harness would."
 
 
 def examine(checks: Iterable[Check[Subject]], subject: Subject) -> list[Problem]:
-    """The problems of all `checks`."""
+    """Return the problems of all `checks`."""
     return [problem for check in checks for problem in check.problems(subject)]
 
 
 def place_of(subject: Any, attribute: str = "") -> str:
-    """Where `subject` (a class, a function or an instance), or an attribute of it, is defined."""
+    """Return where `subject` (a class, a function or an instance), or an attribute of it, is defined."""
     owner = subject if inspect.isclass(subject) or inspect.isroutine(subject) else type(subject)
     name = f"{owner.__qualname__}.{attribute}" if attribute else owner.__qualname__
     target = inspect.unwrap(getattr(owner, attribute, owner)) if attribute else owner
@@ -90,7 +90,7 @@ def place_of(subject: Any, attribute: str = "") -> str:
 
 
 def _raised_at(error: BaseException) -> str:
-    """The innermost line that is not Faultline's own; its innermost line when all are."""
+    """Return the innermost line outside Faultline; the innermost of all when there is none."""
     frames = traceback.extract_tb(error.__traceback__)
     foreign = [frame for frame in frames if not frame.filename.startswith(_OURS)]
     frame = (foreign or list(frames))[-1]

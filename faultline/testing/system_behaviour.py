@@ -1,4 +1,5 @@
-"""What a system does: whether its clients tell the truth, and its runs can be repeated. Each claim is tried in runs."""
+"""Checks of a system's behaviour: its clients tell the truth, and its runs can be repeated. Each claim is tried in
+runs."""
 
 from __future__ import annotations
 
@@ -37,13 +38,10 @@ def _crashes(record: RunRecord) -> list[str]:
     return [breach.sentence for breach in record.breaches if breach.invariant == "node-crash"]
 
 
-# -- what clients say -------------------------------------------------------------------------------------------------
-
-
 def _unknown_functions_are_refused(subject: SystemSubject) -> Found:
     record = subject.run(subject.one_operation(_NOBODY_KNOWS, 1))
     where = subject.place("client")
-    advice = 'Call done(fail("unsupported-operation")) for whatever is not in `functions`, before anything is sent.'
+    advice = 'Call done(fail("unsupported-operation")) for a function not in `functions`, before anything is sent.'
     for trouble in [*record.errors, *_crashes(record)]:
         yield f"asked for {_NOBODY_KNOWS!r}: {trouble}", where, advice
     if not record.errors and record.history.outcome[0] != "fail":
@@ -58,7 +56,7 @@ def _operations_end_once(subject: SystemSubject) -> Found:
         counted = Counted(subject.make())
         record = subject.run(plan, counted)
         for error in record.errors:
-            advice = "A client must not raise: what went wrong is an outcome, `info` unless it is certain."
+            advice = "A client must not raise: an error is an outcome, `info` unless it is certain."
             yield error, where.format(_about(plan)), advice
         for operation, outcomes in counted.completions:
             if len(outcomes) != 1:
@@ -75,14 +73,14 @@ def _silence_is_unknown(subject: SystemSubject) -> Found:
         history = subject.run(plan, probe).history
         for operation, outcome in probe.unheard:
             if outcome.kind == "ok":
-                advice = "Without an answer nobody knows: end with info(...) when the client's own time is over."
+                advice = "Without an answer the outcome is unknown: end with info(...) when the client's time is over."
                 yield f"{operation.f} was sent, no answer ever came, and the client says ok", where, advice
         for row, reader in _ghosts(history, subject.reads):
             yield (
                 f"{row.f} of {row.value!r} was sent, no answer came, the client said fail ({row.error}), and {reader.f}"
                 f" at {reader.complete_us / 1e6:.3f} s returned it",
                 f"{where}, seed {seed}",
-                "Without an answer nobody knows: end with info(...) after a timeout, not with fail.",
+                "Without an answer the outcome is unknown: end with info(...) after a timeout, not with fail.",
             )
 
 
@@ -100,7 +98,7 @@ def _failures_are_certain(subject: SystemSubject) -> Found:
 
 
 def _ghosts(history: History, reads: tuple[str, ...]) -> Iterator[tuple[Row, Row]]:
-    """Failed operations whose value, which no other operation wrote, was read: with who read it."""
+    """Yield failed operations whose value, which no other operation wrote, was read, each with its reader."""
     rows = list(history.rows())
     changes = [row for row in rows if row.f not in reads]
     maybe = {(row.key, repr(_written(row))) for row in changes if row.outcome != "fail"}
@@ -121,14 +119,13 @@ def _shows(result: Any, value: Any) -> bool:
     return bool(result == value) or (isinstance(result, list) and value in result)
 
 
-# -- repeating and recovering -----------------------------------------------------------------------------------------
-
-
 def _one_seed_is_one_run(subject: SystemSubject) -> Found:
     plans = [subject.plan(0), *(subject.plan(seed, _ROUGH, 60) for seed in (1, 2))]
     digests = [digests_of(plan, subject.parts(plan.fault_set)) for plan in plans]
     again = [digests_of(plan, subject.parts(plan.fault_set)) for plan in plans]
-    advice = "Take time and chance from the ports only, keep nothing in class variables, let no set's order decide."
+    advice = (
+        "Take time and chance from the ports only, and depend neither on class variables nor on the order of a set."
+    )
     for plan, first, second in zip(plans, digests, again, strict=True):
         if first != second:
             yield "the same seed gives another history the second time", f"{subject.place()}, {_about(plan)}", advice
@@ -148,18 +145,19 @@ def _restarts_recover(subject: SystemSubject) -> Found:
     record = subject.run(subject.with_faults(plan, *faults))
     where = f"{subject.place('node')}, seed {plan.seed}, all nodes killed for {_DOWN_US // 1000} ms, twice"
     for crash in _crashes(record):
-        yield crash, where, "Let `start` recover from whatever a crash leaves on disk, also from a torn last write."
+        yield (
+            crash,
+            where,
+            "Let `start` recover from every state that a crash leaves on disk, also from a torn last write.",
+        )
     history = record.history
     asked = [row for row, at_us in enumerate(history.invoke_us) if at_us >= plan.heal_us]
     if asked and not any(history.outcome[row] == "ok" for row in asked):
         yield (
             f"none of {len(asked)} operations after the restarts succeeded",
             where,
-            "A node is built anew from its storage at every start: let it find its role and its peers again.",
+            "A node is built anew from its storage at every start: let it restore its role and its peers.",
         )
-
-
-# -- messages and promises --------------------------------------------------------------------------------------------
 
 
 def _messages_survive_the_wire(subject: SystemSubject) -> Found:
@@ -199,7 +197,7 @@ def _the_promise_holds(subject: SystemSubject) -> Found:
                 yield (
                     f"{judgement.verdict.value}: {judgement.sentence}",
                     f"{subject.place()}, {_about(plan)}",
-                    f"See it with `{subject.replay(plan)}`, once the package is installed.",
+                    f"Repeat it with `{subject.replay(plan)}`, once the package is installed.",
                 )
 
 
@@ -210,7 +208,7 @@ def _everything_it_does_succeeds(subject: SystemSubject) -> Found:
     for seed in range(subject.seeds):
         record = subject.run(subject.plan(seed))
         for trouble in [*record.errors, *_crashes(record)]:
-            yield trouble, f"{subject.place('node')}, seed {seed}, calm", "Mend what raised."
+            yield trouble, f"{subject.place('node')}, seed {seed}, calm", "Fix the code that raised."
             return
         for row in record.history.rows():
             asked[row.f] = asked.get(row.f, 0) + 1
@@ -220,20 +218,20 @@ def _everything_it_does_succeeds(subject: SystemSubject) -> Found:
     for f, count in asked.items():
         if not answered[f]:
             yield (
-                f"of {count} times {f} in calm runs none succeeded; the last answer was {errors.get(f, 'none')!r}",
+                f"{f} never succeeded in {count} calm attempts; the last answer was {errors.get(f, 'none')!r}",
                 subject.place("client"),
                 f"Let the nodes carry out {f!r} and answer, and the client end it with ok(value).",
             )
 
 
 SYSTEM_BEHAVIOUR: tuple[Check[SystemSubject], ...] = (
-    Check("everything the workload asks for succeeds in calm runs", _everything_it_does_succeeds),
+    Check("every function of the workload succeeds in calm runs", _everything_it_does_succeeds),
     Check("unknown functions are refused with a definite outcome", _unknown_functions_are_refused),
     Check("each operation ends exactly once", _operations_end_once),
     Check("an operation without an answer is not called done or failed", _silence_is_unknown),
-    Check("what is called a failure never takes effect", _failures_are_certain),
+    Check("an operation that is called a failure never takes effect", _failures_are_certain),
     Check("one seed is one run, in every process", _one_seed_is_one_run),
     Check("a cluster that was killed and restarted serves again", _restarts_recover),
     Check("messages survive the wire", _messages_survive_the_wire),
-    Check("the promise holds in calm runs and under what the system bears", _the_promise_holds),
+    Check("the promise holds in calm runs and under the fault sets that the system bears", _the_promise_holds),
 )

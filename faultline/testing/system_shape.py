@@ -1,4 +1,4 @@
-"""What a system says about itself: names, options, planted bugs, messages, invariants. No run is needed for these."""
+"""Checks of a system's declarations: names, options, planted bugs, messages, invariants. They need no run."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ _NUMBERS = ("0", "1", "7", "1000000")
 _WORLDS = ("simulated", "local")
 _FIELDS: tuple[tuple[str, Callable[[Any], bool], str], ...] = (
     ("name", lambda value: isinstance(value, str) and bool(_NAME.fullmatch(value)), "a word like my-store"),
-    ("promise", lambda value: isinstance(value, str) and bool(value), "one sentence on what clients may rely on"),
-    ("summary", lambda value: isinstance(value, str) and bool(value), "one line on what it is"),
+    ("promise", lambda value: isinstance(value, str) and bool(value), "one sentence on its promise to clients"),
+    ("summary", lambda value: isinstance(value, str) and bool(value), "one line that describes it"),
     ("patterns", lambda value: isinstance(value, tuple), "a tuple of names of patterns; () when it follows none"),
     ("functions", lambda value: isinstance(value, tuple) and bool(value), 'a tuple such as ("read", "write")'),
     ("options", lambda value: hasattr(value, "items"), "a dictionary of OptionDescription; {} when it has none"),
@@ -50,7 +50,7 @@ def _describes_itself(subject: SystemSubject) -> Found:
             yield (
                 f"there is no method `{name}`",
                 subject.place(),
-                "See the protocol faultline.harness.system.NodeSystem.",
+                "Read the protocol faultline.harness.system.NodeSystem.",
             )
 
 
@@ -69,7 +69,11 @@ def _functions_need_options_that_exist(subject: SystemSubject) -> Found:
         try:
             effective_options(system, needed, ())
         except UsageError as error:
-            yield f"what {function!r} needs is refused: {error.message}", where, "Name options and values of `options`."
+            yield (
+                f"the needs of {function!r} are refused: {error.message}",
+                where,
+                "Name options and values of `options`.",
+            )
 
 
 def _can_be_imported(subject: SystemSubject) -> Found:
@@ -86,9 +90,6 @@ def _can_be_imported(subject: SystemSubject) -> Found:
         found()
 
 
-# -- options ----------------------------------------------------------------------------------------------------------
-
-
 def _options_are_described(subject: SystemSubject) -> Found:
     system = subject.make()
     for name, option in system.options.items():
@@ -97,7 +98,7 @@ def _options_are_described(subject: SystemSubject) -> Found:
             yield f"it is described by {option!r}", where, "Describe it by an OptionDescription."
             continue
         if not option.summary:
-            yield "it has no summary", where, "Say in one line what it does."
+            yield "it has no summary", where, "Describe its effect in one line."
         try:
             effective_options(system, {name: option.default}, ())
         except UsageError as error:
@@ -113,12 +114,12 @@ def _options_work_or_are_refused(subject: SystemSubject) -> Found:
                 yield (
                     f"{name}={value} is neither usable nor refused: {trouble}",
                     subject.place("node"),
-                    f"Raise faultline.harness.errors.UsageError that names {name} and what it may be.",
+                    f"Raise faultline.harness.errors.UsageError that names {name} and its possible values.",
                 )
 
 
 def _trouble_with(subject: SystemSubject, system: NodeSystem, name: str, value: str) -> str:
-    """What goes wrong when a cluster boots with this option; nothing when it works, or is refused with UsageError."""
+    """Return the trouble of a cluster that boots with this option; '' when it works, or is refused with UsageError."""
     plan = msgspec.structs.replace(subject.plan(0), options={**_defaults(system), **subject.options, name: value})
     errors: list[str] = []
     try:
@@ -127,7 +128,7 @@ def _trouble_with(subject: SystemSubject, system: NodeSystem, name: str, value: 
         world.open_client(0, plan.nodes[0])
         world.scheduler.run(_BOOT_US)
     except UsageError as error:
-        return "" if name in str(error) else f"its refusal does not say which option is meant ({error})"
+        return "" if name in str(error) else f"its refusal does not name the option ({error})"
     except Exception as error:
         return f"{type(error).__name__}: {error}"
     crashes = [breach.sentence for breach in world.trace.breaches() if breach.invariant == "node-crash"]
@@ -136,9 +137,6 @@ def _trouble_with(subject: SystemSubject, system: NodeSystem, name: str, value: 
 
 def _defaults(system: NodeSystem) -> dict[str, str]:
     return {name: option.default for name, option in system.options.items()}
-
-
-# -- planted bugs -----------------------------------------------------------------------------------------------------
 
 
 def _bugs_are_named(subject: SystemSubject) -> Found:
@@ -151,12 +149,12 @@ def _bugs_are_named(subject: SystemSubject) -> Found:
 
 def _flaws_of(name: str, planted_bug: PlantedBug, system: NodeSystem) -> Iterator[tuple[str, str]]:
     if planted_bug.name != name:
-        yield f"it stands under {name} and calls itself {planted_bug.name}", "Use one name for both."
+        yield f"its key is {name} and its name {planted_bug.name}", "Use one name for both."
     for text in ("pattern", "id", "summary", "shows_as"):
         if not getattr(planted_bug, text):
-            yield f"its `{text}` is empty", "See faultline.harness.system.PlantedBug for what it tells."
+            yield f"its `{text}` is empty", "Read faultline.harness.system.PlantedBug for its meaning."
     if not planted_bug.caught_by:
-        yield "nobody is named in `caught_by`", "Name the checkers or invariants that find it."
+        yield "no checker or invariant is named in `caught_by`", "Name the checkers or invariants that find it."
     if not planted_bug.worlds or any(world not in _WORLDS for world in planted_bug.worlds):
         yield f"its worlds are {planted_bug.worlds}", f"Choose from {_WORLDS}."
     elif len(planted_bug.worlds) < len(_WORLDS) and not planted_bug.why_not:
@@ -173,17 +171,14 @@ def _flaws_of(name: str, planted_bug: PlantedBug, system: NodeSystem) -> Iterato
         yield f"its campaign cannot be run: {error.message}", "Name a shipped campaign, or the path of a plan file."
 
 
-# -- messages and invariants ------------------------------------------------------------------------------------------
-
-
 def _messages_can_be_told_apart(subject: SystemSubject) -> Found:
     messages: tuple[Any, ...] = subject.make().messages
     for message in messages:
         if not (isinstance(message, type) and issubclass(message, msgspec.Struct)):
-            yield f"{message!r} is no msgspec.Struct", subject.place(), "Make every message a tagged, frozen Struct."
+            yield f"{message!r} is not a msgspec.Struct", subject.place(), "Make every message a tagged, frozen Struct."
             return
         if not message.__struct_config__.frozen:
-            advice = "Declare it with frozen=True: nodes of one simulated world would share what they change."
+            advice = "Declare it with frozen=True: nodes of one simulated world would share their changes."
             yield f"messages of type {message.__name__} can be changed", subject.place(), advice
     try:
         MessageCodec(messages)
@@ -200,7 +195,7 @@ def _invariants_are_fresh(subject: SystemSubject) -> Found:
     for invariant in first:
         if not (invariant.id and invariant.statement and type(invariant.events) is tuple):
             advice = "Give it an id, a statement in one sentence, and a tuple of event types."
-            yield f"{type(invariant).__name__} does not say what it states", where, advice
+            yield f"{type(invariant).__name__} lacks an id, a statement or event types", where, advice
 
 
 def _somebody_is_ready(subject: SystemSubject) -> Found:
@@ -219,13 +214,13 @@ def _somebody_is_ready(subject: SystemSubject) -> Found:
 
 
 SYSTEM_SHAPE: tuple[Check[SystemSubject], ...] = (
-    Check("a system says what it is called, promises and can do", _describes_itself),
-    Check("functions that need options name options and values there are", _functions_need_options_that_exist),
+    Check("a system declares its name, its promise and its functions", _describes_itself),
+    Check("functions that need options name existing options and values", _functions_need_options_that_exist),
     Check("a system can be imported by another process", _can_be_imported),
     Check("every option has a default that can be used and a summary", _options_are_described),
     Check("every value of an option works or is refused", _options_work_or_are_refused),
-    Check("every planted bug has a name, a campaign and a checker that catches it", _bugs_are_named),
+    Check("every planted bug has a name, a campaign and a checker or invariant that catches it", _bugs_are_named),
     Check("messages are frozen and can be told apart", _messages_can_be_told_apart),
-    Check("invariants are fresh for each run and say what they state", _invariants_are_fresh),
+    Check("invariants are fresh for each run and have an id, a statement and event types", _invariants_are_fresh),
     Check("a node leads, or all are ready, soon after the start", _somebody_is_ready),
 )

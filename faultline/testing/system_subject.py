@@ -1,4 +1,4 @@
-"""A system that is examined: how to make it, what to ask of it, and runs of it in the simulated world."""
+"""A system that is examined: its maker, its workload, and runs of it in the simulated world."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _FOREVER_US = 60_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SystemSubject:
-    """What the kit is told about a system.
+    """The subject of the kit for systems.
 
-    `make` gives a fresh one; `workload` is what it is asked to do; `bears` are the fault sets under which it keeps its
+    `make` gives a fresh one; `workload` has its operations; `bears` are the fault sets under which it keeps its
     promise; `reads` the functions that change nothing; `options` are used in every run; `nodes` its usual size.
     """
 
@@ -44,7 +44,7 @@ class SystemSubject:
     seeds: int = 3
 
     def parts(self, faults: tuple[str, ...] = (), system: Any = None) -> Parts:
-        """The parts of a run with these fault sets; of `system` when a probe stands in for it."""
+        """Return the parts of a run with these fault sets; of `system` when a probe stands in for it."""
         subject = self.make()
         package = combined(load_packages(faults))
         return Parts(
@@ -58,7 +58,7 @@ class SystemSubject:
         )
 
     def plan(self, seed: int, faults: tuple[str, ...] = (), operations: int = 120) -> Plan:
-        """The plan of one run."""
+        """Return the plan of one run."""
         request = RunRequest(
             system=self.make().name,
             workload=self.workload.name,
@@ -80,31 +80,31 @@ class SystemSubject:
         return judge(run_simulated(plan, parts), parts, run_id=f"seed-{plan.seed}")
 
     def few_operations(self, seed: int, count: int) -> Plan:
-        """A calm plan of the first `count` operations, with all the time in the world to end."""
+        """Return a calm plan of the first `count` operations, with ample time to end."""
         plan = self.plan(seed)
         return msgspec.structs.replace(plan, operations=plan.operations[:count], end_us=_FOREVER_US)
 
     def one_operation(self, f: str, value: Any = None) -> Plan:
-        """A calm plan of a single operation."""
+        """Return a calm plan of a single operation."""
         plan = self.few_operations(0, 1)
         operation = msgspec.structs.replace(plan.operations[0], f=f, value=value)
         return msgspec.structs.replace(plan, operations=(operation,))
 
     def with_faults(self, plan: Plan, *faults: PlannedFault) -> Plan:
-        """`plan` with exactly these faults."""
+        """Return `plan` with exactly these faults."""
         return msgspec.structs.replace(plan, faults=faults, fault_set=("all",) if faults else ())
 
     def place(self, attribute: str = "") -> str:
-        """Where the system, or an attribute of it, is defined."""
+        """Return where the system, or an attribute of it, is defined."""
         return place_of(self.make(), attribute)
 
     def replay(self, plan: Plan) -> str:
-        """The command of a run, for systems that are installed."""
+        """Return the command of a run, for systems that are installed."""
         return replay_of(plan, self.options)
 
 
 def replay_of(plan: Plan, options: Mapping[str, str]) -> str:
-    """The run of `plan` as a command line."""
+    """Return the run of `plan` as a command line."""
     words = ["faultline run", f"--system {plan.system}", f"--workload {plan.workload}", f"--seed {plan.seed}"]
     words += [f"--faults {','.join(plan.fault_set) or 'none'}", f"--nodes {len(plan.nodes)}"]
     words += [f"--operations {_before_the_heal(plan)}", *(f"--option {name}={text}" for name, text in options.items())]
@@ -117,12 +117,12 @@ def _before_the_heal(plan: Plan) -> int:
 
 
 def import_path_of(system: Any) -> str:
-    """`module:class`, by which another process finds the system."""
+    """Return `module:class`, by which another process finds the system."""
     return f"{type(system).__module__}:{type(system).__qualname__}"
 
 
 def workload_of(workload: str | Workload | type) -> Workload:
-    """A workload by name, as an instance, or as its class."""
+    """Return a workload by name, as an instance, or as its class."""
     if isinstance(workload, str):
         return load_workload(workload)
     made: Workload = workload() if isinstance(workload, type) else workload

@@ -38,7 +38,7 @@ _WORKERS = 5
 
 
 class _Order(msgspec.Struct, frozen=True, kw_only=True):
-    """What the other process is to do: run `plans` on `system`, or plan `seeds` of `workload`."""
+    """The order for the other process: run `plans` on `system`, or plan `seeds` of `workload`."""
 
     system: str = ""
     plans: tuple[Plan, ...] = ()
@@ -47,18 +47,18 @@ class _Order(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def digests_of(plan: Plan, parts: Parts) -> list[Any]:
-    """What identifies an execution: the digest of its history, and the world's statistics."""
+    """Return the digests that identify an execution: that of its history, and the world's statistics."""
     record = run_simulated(plan, parts)
     return [record.history.digest(), record.statistics]
 
 
 def digests_elsewhere(plans: Sequence[Plan], parts: Parts, hash_seed: str) -> list[Any]:
-    """The digests of `plans`, run in a fresh process. Raises HarnessError when that fails."""
+    """Return the digests of `plans`, run in a fresh process. Raise HarnessError when that fails."""
     return _elsewhere(_Order(system=parts.system_path, plans=tuple(plans)), parts.system_path, hash_seed)
 
 
 def operations_of(workload: Workload, seed: int, operations: int = 120) -> tuple[PlannedOperation, ...]:
-    """What clients would be asked to do, before and after the heal, as a plan has it."""
+    """Return the operations of clients, before and after the heal, as in a plan."""
     before = workload.generator(workers=_WORKERS, operations=operations, seed=seed, interval_us=18_500)
     after = workload.final_generator(workers=_WORKERS, seed=seed, operations=operations)
     times = {"workers": _WORKERS, "seed": seed, "latency_us": 4_000}
@@ -67,7 +67,8 @@ def operations_of(workload: Workload, seed: int, operations: int = 120) -> tuple
 
 
 def operations_digest_elsewhere(path: str, seeds: Sequence[int], hash_seed: str) -> list[Any]:
-    """The digests of what the workload at `path` plans, in a fresh process. Raises HarnessError when that fails."""
+    """Return the digests of the operations of the workload at `path`, in a fresh process. Raise HarnessError on
+    failure."""
     return _elsewhere(_Order(workload=path, seeds=tuple(seeds)), path, hash_seed)
 
 
@@ -83,7 +84,7 @@ def _elsewhere(order: _Order, path: str, hash_seed: str) -> list[Any]:
     )
     if ended.returncode != 0:
         last = ended.stderr.decode(errors="replace").strip().rpartition("\n")[2]
-        raise HarnessError(f"Another process could not use {path}: {last}.", "Can it be imported without this one?")
+        raise HarnessError(f"Another process could not use {path}: {last}.", "It must be importable without this one.")
     digests: list[Any] = msgspec.json.decode(ended.stdout)
     return digests
 
@@ -101,12 +102,12 @@ def main() -> None:
 
 
 def operations_digest(workload: Workload, seed: int) -> str:
-    """SHA-256 of what `workload` plans for `seed`."""
+    """Return the SHA-256 of the operations that `workload` plans for `seed`."""
     return hashlib.sha256(msgspec.json.encode(operations_of(workload, seed))).hexdigest()
 
 
 def _parts_for(plan: Plan, path: str) -> Parts:
-    """What running a plan takes; its operations and faults stand in it, so whoever planned them is not asked."""
+    """Return the parts for running a plan; it has its operations and faults, so their planners are not called."""
     from faultline.nemesis import combined, heal_everything
     from faultline.registry import load_nemeses, load_packages, load_workload
 

@@ -1,4 +1,4 @@
-"""What a workload must do: plan by its seed alone, ask only for what it declares, and be judged by who can say no."""
+"""The duties of a workload: plan by its seed alone, use only declared functions, and have checkers that can refuse."""
 
 from __future__ import annotations
 
@@ -22,14 +22,15 @@ __all__ = ["INVENTED", "WORKLOAD_CHECKS", "WorkloadSubject", "invented_answers"]
 Found = Iterator[tuple[str, str, str]]
 
 INVENTED = -987_654_321
-"""What a lying store answers: a value that was never written."""
+"""The answer of a lying store: a value that was never written."""
 
 _SEEDS = tuple(range(6))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkloadSubject:
-    """What the kit is told about a workload: how to make it, a correct system to run it on, and how a store lies."""
+    """The subject of the kit for workloads: the workload's maker, a correct system to run it on, and a lie of a
+    store."""
 
     make: Callable[[], Workload]
     system: Callable[[], NodeSystem]
@@ -37,17 +38,17 @@ class WorkloadSubject:
     nodes: int = 3
 
     def place(self, attribute: str = "") -> str:
-        """Where the workload, or an attribute of it, is defined."""
+        """Return where the workload, or an attribute of it, is defined."""
         return place_of(self.make(), attribute)
 
     def record(self, seed: int) -> RunRecord:
-        """A calm run of it on the system."""
+        """Return a calm run of it on the system."""
         subject = SystemSubject(make=self.system, workload=self.make(), nodes=self.nodes)
         return subject.run(subject.plan(seed))
 
 
 def invented_answers(history: History) -> History:
-    """`history` as a store would have answered that makes values up; what is no value becomes one."""
+    """Return `history` with the answers of a store that makes values up; an empty answer becomes a value."""
     lines = [line for line in history.to_jsonl().splitlines() if line]
     lying = History.from_jsonl(lines)
     lying.result = [
@@ -71,7 +72,11 @@ def _describes_itself(subject: WorkloadSubject) -> Found:
         if not (isinstance(getattr(workload, name, None), str) and getattr(workload, name)):
             yield f"`{name}` is {getattr(workload, name, None)!r}", subject.place(), "Make it a text that says it."
     if not (isinstance(getattr(workload, "functions", None), tuple) and workload.functions):
-        yield "`functions` is no tuple of names", subject.place(), 'Name what operations ask for: ("read", "write").'
+        yield (
+            "`functions` is not a tuple of names",
+            subject.place(),
+            'Name its functions: ("read", "write").',
+        )
     first, second = workload.checkers(), workload.checkers()
     if not first:
         yield "it has no checkers", subject.place("checkers"), "Give at least the one that judges the promise."
@@ -103,7 +108,7 @@ def _operations_are_plain_data(subject: WorkloadSubject) -> Found:
     for operation in operations_of(subject.make(), 2):
         again = msgspec.json.decode(msgspec.json.encode(operation), type=type(operation))
         if again != operation or not isinstance(operation.key, str | None):
-            advice = "Keys are texts, values what JSON can hold: lists rather than tuples, no sets."
+            advice = "Keys are texts, and values fit into JSON: lists rather than tuples, no sets."
             yield f"{operation!r} comes back from a file as {again!r}", subject.place("generator"), advice
             return
 
@@ -123,7 +128,7 @@ def _accepts_a_correct_store(subject: WorkloadSubject) -> Found:
         for result in _verdicts(subject, record.history, record):
             if result.verdict is not Verdict.PASS:
                 where = f"{result.checker} of {subject.place('checkers')}, seed {seed}, calm"
-                advice = "Either the system does not keep this promise, or the checker accuses the innocent."
+                advice = "Either the system does not keep this promise, or the checker refuses a correct history."
                 yield f"{result.verdict.value}: {result.sentence}", where, advice
 
 
@@ -135,7 +140,7 @@ def _refuses_a_lying_store(subject: WorkloadSubject) -> Found:
         yield (
             f"a store that answers {INVENTED} to everything breaks no promise",
             subject.place("checkers"),
-            "Give it a checker that can say no; where other lies are worse, override `lie` of the kit.",
+            "Give it a checker that can refuse; where other lies are worse, override `lie` of the kit.",
         )
 
 
@@ -154,11 +159,11 @@ def _verdicts(subject: WorkloadSubject, history: History, record: RunRecord) -> 
 
 
 WORKLOAD_CHECKS: tuple[Check[WorkloadSubject], ...] = (
-    Check("a workload says what it promises, asks for and who judges it", _describes_itself),
-    Check("a workload asks for its functions, all of them and no other", _asks_only_for_its_functions),
+    Check("a workload declares its promise, its functions and its checkers", _describes_itself),
+    Check("a workload uses its functions, all of them and no other", _asks_only_for_its_functions),
     Check("a workload keeps to the number of operations", _keeps_to_its_number),
     Check("operations are plain data", _operations_are_plain_data),
-    Check("what is planned depends on the seed alone", _depends_on_its_seed),
+    Check("the plan depends on the seed alone", _depends_on_its_seed),
     Check("its checkers accept a correct store", _accepts_a_correct_store),
     Check("its checkers refuse a store that makes answers up", _refuses_a_lying_store),
     Check("its checkers bear a history without operations", _bears_an_empty_history),

@@ -1,16 +1,15 @@
 """The workloads `append` and `log-order`: elements are appended to lists, and whole lists are read.
 
-A list is the object that shows most of a replicated log: a read returns the entries of its key, all of them, in the
-order in which they were committed. An entry that was lost is missing from a later read, two servers that disagree on
-the order show it to whoever reads at both, and an entry that was executed twice stands there twice. Each operation is
+A list is the object that shows most of a replicated log: a read returns all entries of its key, in the order in which
+they were committed. A lost entry is missing from a later read, two servers that disagree on the order show it to a
+client that reads at both, and an entry that was executed twice appears twice. Each operation is
 handed to the checker of list-append transactions (Jepsen's `elle`) as a transaction of its own.
 
-`append` asks for strict serializability: every read contains all that was acknowledged before it began.
+`append` asks for strict serializability: every read contains all elements acknowledged before it began.
 
-`log-order` asks for less, and so can be put to servers that lag behind (read mode `stale`): there is one order of all
-appends, and every read, wherever it was answered, is a beginning of it. No committed entry is reordered, none appears
-that was not appended, none twice.
-"""
+`log-order` asks for less, so servers that lag behind can pass it (read mode `stale`): there is one order of all
+appends, and every read at any server is a prefix of it. No committed entry is reordered or appears twice, and none
+appears that was not appended."""
 
 from __future__ import annotations
 
@@ -44,15 +43,15 @@ class Appends:
     model = "strict-serializable"
 
     def generator(self, *, workers: int, operations: int, seed: int, interval_us: int = INTERVAL_US) -> Generator:
-        """`operations` operations, on average `interval_us` apart over all workers together."""
+        """Return `operations` operations, on average `interval_us` apart over all workers together."""
         return Objects.drawn("list", workers, seed).generator(_step, operations, interval_us)
 
     def final_generator(self, *, workers: int, seed: int, operations: int = 200) -> Generator:
-        """Every worker reads each of the last lists."""
+        """Return reads of each of the last lists by every worker."""
         return Objects.drawn("list", workers, seed).final_reads(operations)
 
     def checkers(self) -> tuple[Checker, ...]:
-        """The order of appends and reads first; then statistics, availability after the heal, and vacuity."""
+        """Return the order of appends and reads first; then statistics, availability after the heal, and vacuity."""
         from faultline.checkers import AvailabilityChecker, StatsChecker, VacuityChecker
         from faultline.checkers.transactions.checker import ListAppendChecker
 
@@ -61,15 +60,16 @@ class Appends:
 
 
 class LogOrder(Appends):
-    """The same operations, of which only the order is asked, not that reads are up to date."""
+    """The same operations, judged by their order alone; reads may be old."""
 
     name = "log-order"
-    promise = "all servers show beginnings of one order of appends"
+    promise = "all servers show prefixes of one order of appends"
     model = "serializable"
 
 
 class _AsTransactions:
-    """Shows `checker` each operation as a transaction of one append or one read; rows and times stay as they are."""
+    """An adapter that gives `checker` each operation as a transaction of one append or read, in the same row and
+    time."""
 
     def __init__(self, checker: ListAppendChecker) -> None:
         self.name = checker.name
@@ -102,7 +102,7 @@ def _completed(history: History, row: int) -> Any:
         return history.result[row]
     if history.f[row] == "append":
         return _invoked(history, row)
-    # A list that nobody has appended to is not there.
+    # A list without an append does not exist, so its read answers None.
     return [["r", history.key[row], history.result[row] or []]]
 
 

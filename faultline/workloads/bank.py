@@ -1,8 +1,8 @@
 """The workload `bank`: transfers between accounts on different servers, and reads of all accounts at once.
 
-Each account opens with 100. A transfer reads two balances and writes both, in one transaction; a reader who sees half
-of it, or a transfer that happens by half, shows in the total. A transfer that would overdraw its account is refused.
-`transfer` is the like of it on one object; here each account is a key of its own.
+Each account opens with 100. A transfer reads two balances and writes both, in one transaction. A reader that sees
+half of it, or a transfer of which only half happens, shows in the total. A transfer that would overdraw its account is
+refused. `transfer` does the same on one object; here each account is a key of its own.
 
 Sources: Jepsen's `bank`; the widgets in Boston and London of "Patterns of Distributed Systems" ch. 2.
 """
@@ -29,10 +29,10 @@ from faultline.workloads.objects import INTERVAL_US
 __all__ = ["ACCOUNTS", "OPENING_BALANCE", "Bank"]
 
 ACCOUNTS = ("boston", "london", "paris", "oslo", "rome")
-"""The accounts; which server holds which is the system's business."""
+"""The accounts; the system decides which server holds which."""
 
 OPENING_BALANCE = 100
-"""What an account holds that nobody has used yet."""
+"""The balance of an account before its first use."""
 
 _AMOUNT_MAX = 40
 _TRANSFERS_OF_100 = 65
@@ -52,15 +52,15 @@ class Bank:
     access = Access(reads=("balances",), whole=True)
 
     def generator(self, *, workers: int, operations: int, seed: int, interval_us: int = INTERVAL_US) -> Generator:
-        """`operations` operations, on average `interval_us` apart over all workers together."""
+        """Return `operations` operations, on average `interval_us` apart over all workers together."""
         return limit(operations, stagger(interval_us, function(_some_operation)))
 
     def final_generator(self, *, workers: int, seed: int, operations: int = 200) -> Generator:
-        """Every worker reads all accounts twice."""
+        """Return two reads of all accounts by every worker."""
         return each_thread(cycle(emit("balances", None, _ALL), 2))
 
     def checkers(self) -> tuple[Checker, ...]:
-        """The total first; then statistics, availability after the heal, and vacuity."""
+        """Return the total first; then statistics, availability after the heal, and vacuity."""
         from faultline.checkers import AvailabilityChecker, StatsChecker, VacuityChecker
         from faultline.checkers.adapted import adapted, renamed
         from faultline.checkers.classic.bank import BankChecker
@@ -85,7 +85,7 @@ def _some_operation(context: Context) -> Draft:
 
 
 def _with_openings(answer: Any) -> Any:
-    """An account that nobody has used holds what it was opened with."""
+    """Return the balances, with the opening balance for an account before its first use."""
     if not isinstance(answer, dict):
         return answer
     return {account: OPENING_BALANCE if balance is None else balance for account, balance in answer.items()}

@@ -1,7 +1,7 @@
 """The workload `booking`: a truck and a backhoe, on two servers, that guests need both or neither.
 
-Several guests try to book each day, and others look who has it. A guest books only what is free, in one transaction:
-without isolation two of them see both free, and each gets one.
+Several guests try to book each day, and others read its owner. A guest books only free things, in one transaction:
+without isolation two guests see both free, and each gets one.
 
 Source: Alice and Bob in "Patterns of Distributed Systems" ch. 21.
 """
@@ -25,22 +25,22 @@ class Bookings:
     """Guests who book both things of a day, and guests who look."""
 
     name = "booking"
-    promise = "truck and backhoe of a day belong to one guest, who keeps them, or to nobody"
+    promise = "truck and backhoe of a day are free, or belong to one guest who keeps them"
     functions = ("book", "bookings")
     access = Access(reads=("bookings",), final_read="bookings")
 
     def generator(self, *, workers: int, operations: int, seed: int, interval_us: int = INTERVAL_US) -> Generator:
-        """`operations` operations in bursts, on average `interval_us` apart over all workers together."""
+        """Return `operations` operations in bursts, on average `interval_us` apart over all workers together."""
         return limit(operations, stagger(interval_us, unfold(_some_operation, 0)))
 
     def final_generator(self, *, workers: int, seed: int, operations: int = 200) -> Generator:
-        """Every worker looks at the last days."""
+        """Return looks at the last days by every worker."""
         last = operations // _OPERATIONS_PER_DAY
         days = range(max(0, last - _FINAL_DAYS), last + 1)
         return each_thread(sequence(*(emit("bookings", _day(number)) for number in days)))
 
     def checkers(self) -> tuple[Checker, ...]:
-        """The bookings first; then statistics, availability after the heal, and vacuity."""
+        """Return the bookings first; then statistics, availability after the heal, and vacuity."""
         from faultline.checkers import AvailabilityChecker, StatsChecker, VacuityChecker
         from faultline.checkers.bookings import BookingsChecker
 

@@ -1,6 +1,6 @@
 """The workload `causal-pairs`: a cause and its effect on two keys, which two servers may keep.
 
-Each pair has one writer, who counts up: the left half first, then, knowing that, the right half. Everybody reads the
+Each pair has one writer, which counts up: the left half first, then, knowing that, the right half. All others read the
 right half, and the left half as of the stamp of the right. If stamps follow causes, the left half is never the older.
 """
 
@@ -32,9 +32,9 @@ _ACTION_SALT = 0x5851_F42D_4C95_7F2D
 
 
 class OnePair(Generator, frozen=True, gc=False):
-    """Operations on the pair `key` without end: `writer` writes `next_value` at times, everybody else reads.
+    """Operations on the pair `key` without end: `writer` writes `next_value` at times, all others read.
 
-    The worker who begins becomes the writer.
+    The worker that begins becomes the writer.
     """
 
     key: str
@@ -42,7 +42,7 @@ class OnePair(Generator, frozen=True, gc=False):
     next_value: int = 1
 
     def op(self, context: Context) -> Offer:
-        """A write when the writer is free and drawn, else a read by a free worker."""
+        """Return a write when the writer is free and drawn, else a read by a free worker."""
         if not context.free:
             return PENDING, self
         writer = context.free_worker() if self.writer is None else self.writer
@@ -59,10 +59,10 @@ class CausalPairs:
     name = "causal-pairs"
     functions = ("write-pair", "read-pair")
     access = Access(reads=("read-pair",), final_read="read-pair")
-    promise = "who reads an effect finds its cause at the effect's stamp"
+    promise = "a client that reads an effect finds its cause at the effect's stamp"
 
     def generator(self, *, workers: int, operations: int, seed: int, interval_us: int = _INTERVAL_US) -> Generator:
-        """`operations` operations, on average `interval_us` apart over all workers together."""
+        """Return `operations` operations, on average `interval_us` apart over all workers together."""
 
         def one_pair(number: int) -> Generator:
             return limit(_OPERATIONS_PER_PAIR, OnePair(f"p{number}"))
@@ -70,7 +70,7 @@ class CausalPairs:
         return limit(operations, stagger(interval_us, independent(one_pair, groups=min(2, workers))))
 
     def final_generator(self, *, workers: int, seed: int, operations: int = 200) -> Generator:
-        """Every worker reads each of the last pairs."""
+        """Return reads of each of the last pairs by every worker."""
         begun = 2 + operations // _OPERATIONS_PER_PAIR
         if not operations:
             return EMPTY
@@ -78,7 +78,7 @@ class CausalPairs:
         return each_thread(sequence(*(emit("read-pair", f"p{number}") for number in reversed(numbers))))
 
     def checkers(self) -> tuple[Checker, ...]:
-        """The checker of pairs first; then statistics, availability after the heal, and vacuity."""
+        """Return the checker of pairs first; then statistics, availability after the heal, and vacuity."""
         from faultline.checkers import AvailabilityChecker, StatsChecker, VacuityChecker
         from faultline.checkers.causal_pairs import CausalPairsChecker
 

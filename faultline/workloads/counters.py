@@ -1,16 +1,15 @@
 """The workloads on numbers: `counter` and `sessions` on counters, `unique-ids` on one that is only drawn from.
 
-An increment is the plainest operation that must not happen twice. `counter` compares each read with what the increments
-around it allow, and the reads after the heal with all of them: the acknowledged ones exactly once, those without an
-answer once or not at all.
+An increment is the plainest operation that must not happen twice. `counter` compares each read with the increments
+around it, and the reads after the heal with all of them: acknowledged ones count exactly once, those without an answer
+once or not at all.
 
-`sessions` asks each client alone what it may expect of its own session (Terry et al., 1994): read your writes,
+`sessions` judges each client alone by the promises of its own session (Terry et al., 1994): read your writes,
 monotonic reads, monotonic writes, writes follow reads. A counter that goes up by one numbers its own versions, so no
-store needs to be taught anything: the answer to an increment is the version it made, and a read answers the version it
-saw.
+store needs an extension: the answer to an increment is the version it made, and a read answers the version it saw.
 
 `unique-ids` draws identifiers from a counter, and no two clients may get the same one. An increment that is executed
-twice only leaves a gap; one that is acknowledged and lost gives the same number to somebody else.
+twice only leaves a gap; one that is acknowledged and lost gives the same number to another client.
 """
 
 from __future__ import annotations
@@ -40,15 +39,15 @@ class Counters:
     access = Access(final_read="read")
 
     def generator(self, *, workers: int, operations: int, seed: int, interval_us: int = INTERVAL_US) -> Generator:
-        """`operations` operations, on average `interval_us` apart over all workers together."""
+        """Return `operations` operations, on average `interval_us` apart over all workers together."""
         return Objects.drawn("counter", workers, seed).generator(_some_increment, operations, interval_us)
 
     def final_generator(self, *, workers: int, seed: int, operations: int = 200) -> Generator:
-        """Every worker reads each of the last counters."""
+        """Return reads of each of the last counters by every worker."""
         return Objects.drawn("counter", workers, seed).final_reads(operations)
 
     def checkers(self) -> tuple[Checker, ...]:
-        """The bounds of each read, then values that go back; then statistics, availability, and vacuity."""
+        """Return the bounds of each read, then values that go back; then statistics, availability, and vacuity."""
         from faultline.checkers import AvailabilityChecker, StatsChecker, VacuityChecker
         from faultline.checkers.adapted import adapted
         from faultline.checkers.classic.counter import CounterChecker
@@ -72,15 +71,15 @@ class Sessions:
     access = Access(final_read="read")
 
     def generator(self, *, workers: int, operations: int, seed: int, interval_us: int = INTERVAL_US) -> Generator:
-        """`operations` operations, on average `interval_us` apart over all workers together."""
+        """Return `operations` operations, on average `interval_us` apart over all workers together."""
         return Objects.drawn("session", workers, seed).generator(_next_version, operations, interval_us)
 
     def final_generator(self, *, workers: int, seed: int, operations: int = 200) -> Generator:
-        """Every worker reads each of the last counters."""
+        """Return reads of each of the last counters by every worker."""
         return Objects.drawn("session", workers, seed).final_reads(operations)
 
     def checkers(self) -> tuple[Checker, ...]:
-        """The four session guarantees first; then statistics, availability after the heal, and vacuity."""
+        """Return the four session guarantees first; then statistics, availability after the heal, and vacuity."""
         from faultline.checkers import AvailabilityChecker, StatsChecker, VacuityChecker
         from faultline.checkers.adapted import adapted, renamed
         from faultline.checkers.classic.sessions import SessionsChecker
@@ -98,15 +97,15 @@ class UniqueIds:
     access = Access(reads=("generate",), writes=())
 
     def generator(self, *, workers: int, operations: int, seed: int, interval_us: int = INTERVAL_US) -> Generator:
-        """`operations` operations, on average `interval_us` apart over all workers together."""
+        """Return `operations` operations, on average `interval_us` apart over all workers together."""
         return limit(operations, stagger(interval_us, cycle(emit("generate", _IDS))))
 
     def final_generator(self, *, workers: int, seed: int, operations: int = 200) -> Generator:
-        """Every worker draws two more: a store that went back hands out again what it had handed out."""
+        """Return two more draws by every worker: a store that went back hands out old identifiers again."""
         return each_thread(cycle(emit("generate", _IDS), 2))
 
     def checkers(self) -> tuple[Checker, ...]:
-        """Uniqueness first; then statistics, availability after the heal, and vacuity."""
+        """Return the checker of uniqueness first; then statistics, availability after the heal, and vacuity."""
         from faultline.checkers import AvailabilityChecker, StatsChecker, VacuityChecker
         from faultline.checkers.classic.unique_ids import UniqueIdsChecker
 
@@ -125,10 +124,10 @@ def _next_version(context: Context, name: str, number: int) -> tuple[Draft, int]
 
 
 def _number(answer: Any) -> Any:
-    """A counter that nobody has incremented is 0."""
+    """Return the value of a counter, which is 0 before its first increment."""
     return 0 if answer is None else answer
 
 
 def _version(answer: Any) -> Any:
-    """The version that a read saw, in the checker's shape; nothing before the first increment."""
+    """Return the version that a read saw, in the checker's shape; nothing before the first increment."""
     return None if answer is None else [answer, None]

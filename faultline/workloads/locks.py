@@ -1,8 +1,8 @@
-"""The workload `locks`: leases that several clients want, and resources that they guard.
+"""The workload `locks`: leases that several clients want, and the resources that leases guard.
 
-Each client tries to acquire one of a few leases, writes to what it guards, asks itself whether it is still the owner,
-gives the lease back, forgets to refresh it, as one that crashed would, or sleeps right before it writes. Most attempts
-find the lease taken, and most of what is tried without it the client refuses itself; that costs next to nothing.
+Each client tries to acquire one of a few leases, writes to the guarded resource, checks whether it is still the owner,
+gives the lease back, stops refreshing it, as a crashed client would, or sleeps right before it writes. Most attempts
+find the lease taken, and the client itself refuses most attempts without it; that costs next to nothing.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _ACTION_SALT = 0x51AB_07C3_99E4_1D2F
 _LOCK_SALT = 0x1F83_D9AB_FB41_BD6B
 _FINAL_PAUSE_US = 250_000
 _FINAL_ROUNDS = 5
-"""The last round is more than a second after the first, so that it sees the end of whatever was held by then."""
+"""The last round is more than a second after the first, so that it sees the end of every lease held by then."""
 
 
 class LockActions(Generator, frozen=True, gc=False):
@@ -40,7 +40,7 @@ class LockActions(Generator, frozen=True, gc=False):
     next_value: int = 1
 
     def op(self, context: Context) -> Offer:
-        """One action of a free worker, as the weights draw it."""
+        """Return one action of a free worker, drawn by weight."""
         if not context.free:
             return PENDING, self
         worker = context.free_worker()
@@ -52,7 +52,7 @@ class LockActions(Generator, frozen=True, gc=False):
 
 
 class Locks:
-    """Clients that compete for leases and write to what these guard."""
+    """Clients that compete for leases and write to the guarded resources."""
 
     name = "locks"
     promise = "a lease has one owner at a time, and a former owner's write is refused"
@@ -60,11 +60,11 @@ class Locks:
     access = Access(reads=("acquire", "check"), writes=())
 
     def generator(self, *, workers: int, operations: int, seed: int, interval_us: int = 18_500) -> Generator:
-        """`operations` operations, on average `interval_us` apart over all workers together."""
+        """Return `operations` operations, on average `interval_us` apart over all workers together."""
         return limit(operations, stagger(interval_us, LockActions(_locks(seed))))
 
     def final_generator(self, *, workers: int, seed: int, operations: int = 200) -> Generator:
-        """Everybody acquires, writes and releases, in rounds with pauses; in the end one is late."""
+        """Return rounds, with pauses, in which every worker acquires, writes and releases; in the end one is late."""
         once = [
             emit(f, f"lock{lock}", 0 if f == "guarded-write" else None)
             for lock in range(_locks(seed))
@@ -74,12 +74,13 @@ class Locks:
         return each_thread(sequence(*rounds, emit("acquire", "lock0"), emit("late-write", "lock0", 0)))
 
     def checkers(self) -> tuple[Checker, ...]:
-        """Mutual exclusion and fencing first; then statistics, availability after the heal, and vacuity."""
+        """Return the checkers of mutual exclusion and fencing first; then statistics, availability after the heal, and
+        vacuity."""
         from faultline.checkers import AvailabilityChecker, StatsChecker, VacuityChecker
         from faultline.checkers.leased_lock import LeasedLockChecker
 
         reads = VacuityChecker(self.access)
-        # A resource may refuse every late write: it must know more than the newest token for that, as etcd does.
+        # A resource may refuse every late write if it knows more than the newest token, as etcd does.
         counts = StatsChecker(refusals={"late-write": "stale-token"})
         return (LeasedLockChecker(), counts, AvailabilityChecker(), reads)
 

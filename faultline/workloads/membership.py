@@ -1,6 +1,6 @@
-"""The workload `membership`: clients of all nodes ask who belongs to the cluster and who coordinates it.
+"""The workload `membership`: clients of all nodes ask for the members of the cluster and its coordinator.
 
-After the heal everybody asks, and after a pause, in which groups can merge, everybody asks again.
+After the heal all workers ask, and after a pause, in which groups can merge, all ask again.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ class Memberships:
     promise = "no two disjoint groups serve clients, and after the heal there is one cluster with one coordinator"
 
     def generator(self, *, workers: int, operations: int, seed: int, interval_us: int = _INTERVAL_US) -> Generator:
-        """`operations` views, on average `interval_us` apart over all workers together."""
+        """Return `operations` views, on average `interval_us` apart over all workers together."""
         return limit(operations, stagger(interval_us, cycle(emit("view"))))
 
     def final_generator(self, *, workers: int, seed: int, operations: int = 200) -> Generator:
-        """Every worker asks once, and after a pause again."""
+        """Return one question by every worker, and after a pause another."""
         if not operations:
             return EMPTY
         once = each_thread(emit("view"))
         return sequence(once, each_thread(sleep(_PAUSE_US)), once)
 
     def checkers(self) -> tuple[Checker, ...]:
-        """The checker of memberships first; then statistics and vacuity."""
+        """Return the checker of memberships first; then statistics and vacuity."""
         from faultline.checkers import StatsChecker, VacuityChecker
         from faultline.checkers.membership import MembershipChecker
 

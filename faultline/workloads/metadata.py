@@ -1,8 +1,7 @@
-"""The workload `metadata`: values that spread, read wherever a client happens to be.
+"""The workload `metadata`: values that spread, read at the node of each client.
 
-Reads and writes go on through the faults. After the heal every worker asks for the view of who is up, and again after a
-pause, in which late writes end and news spread; then it reads every key. By then all nodes must know the same.
-"""
+Reads and writes go on through the faults. After the heal every worker asks for the view of live nodes, and again after
+a pause, in which late writes end and values spread; then it reads every key. By then all nodes must agree."""
 
 from __future__ import annotations
 
@@ -15,7 +14,7 @@ from faultline.workloads.read_write import ReadWrite
 __all__ = ["Metadata"]
 
 _PAUSE_US = 1_800_000
-"""Clients that give up after two seconds have ended their last write by then, and half a second has passed."""
+"""The pause: clients that give up after two seconds have ended their last write, and half a second has passed."""
 
 
 class Metadata:
@@ -24,21 +23,21 @@ class Metadata:
     name = "metadata"
     functions = ("read", "write", "view")
     access = Access(writes=("write",), final_read="read", final_readers=None)
-    promise = "after a while all nodes know the same, and know which of them are up"
+    promise = "after a while all nodes agree on all values, and on which nodes are up"
 
     def generator(self, *, workers: int, operations: int, seed: int, interval_us: int = 18_500) -> Generator:
-        """`operations` operations, on average `interval_us` apart over all workers together."""
+        """Return `operations` operations, on average `interval_us` apart over all workers together."""
         return ReadWrite().generator(workers=workers, operations=operations, seed=seed, interval_us=interval_us)
 
     def final_generator(self, *, workers: int, seed: int, operations: int = 200) -> Generator:
-        """Every worker asks for its node's view, and after a pause again."""
+        """Return a question for its node's view by every worker, and after a pause another."""
         if not operations:
             return EMPTY
         view = each_thread(emit("view"))
         return sequence(view, each_thread(sleep(_PAUSE_US)), view)
 
     def checkers(self) -> tuple[Checker, ...]:
-        """Convergence first; then statistics, availability after the heal, and vacuity."""
+        """Return the checker of convergence first; then statistics, availability after the heal, and vacuity."""
         from faultline.checkers import AvailabilityChecker, StatsChecker, VacuityChecker
         from faultline.checkers.convergence import ConvergenceChecker
 

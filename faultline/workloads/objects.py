@@ -1,6 +1,6 @@
-"""What the workloads on single objects share: objects that live for some sixty operations, and are read at the end.
+"""The common part of workloads on single objects, which live for some sixty operations and are read at the end.
 
-A workload says what the next operation on an object is; how many objects live at once is drawn from the seed, as are
+A workload gives the next operation on an object; the number of objects that live at once is drawn from the seed, as are
 the pauses. Objects have a bounded life, so that the checkers' work grows with the run and not with its square.
 """
 
@@ -30,14 +30,14 @@ INTERVAL_US = 18_500
 """The usual distance of operations over all workers together."""
 
 FINAL_OBJECTS = 4
-"""How many of the last objects are read after the heal."""
+"""The number of the last objects that are read after the heal."""
 
 Step = Callable[[Context, str, int], tuple[Draft, int]]
 """The next operation on the object of that name, and the number to go on with: `number` has not been used yet."""
 
 
 class Objects(msgspec.Struct, frozen=True):
-    """What one seed drew for `name`: how many objects live at once, and for how many operations each."""
+    """The shape that one seed draws for `name`: the number of objects alive at once, and the operations of each."""
 
     name: str
     live: int
@@ -45,12 +45,12 @@ class Objects(msgspec.Struct, frozen=True):
 
     @classmethod
     def drawn(cls, name: str, workers: int, seed: int) -> Objects:
-        """The shape of `seed`; each object has at least two workers when there are two."""
+        """Return the shape of `seed`; each object has at least two workers when there are two."""
         chance = chance_of_text("objects", name, seed)
         return cls(name, 1 + below(chance, max(1, min(2, workers // 2)), 1), 50 + chance // 16 % 31)
 
     def generator(self, step: Step, operations: int, interval_us: int) -> Generator:
-        """`operations` operations by `step`, on average `interval_us` apart over all workers together."""
+        """Return `operations` operations by `step`, on average `interval_us` apart over all workers together."""
 
         def one(number: int) -> Generator:
             name = f"{self.name}-{number}"
@@ -59,7 +59,7 @@ class Objects(msgspec.Struct, frozen=True):
         return limit(operations, stagger(interval_us, independent(one, groups=self.live)))
 
     def final_reads(self, operations: int) -> Generator:
-        """Every worker reads each of the last objects that `operations` operations begin."""
+        """Return reads by every worker of each of the last objects that `operations` operations begin."""
         begun = self.live + operations // self.operations_each
         numbers = range(max(0, begun - FINAL_OBJECTS), begun)
         return each_thread(sequence(*(emit("read", f"{self.name}-{number}") for number in reversed(numbers))))

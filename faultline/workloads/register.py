@@ -3,13 +3,13 @@
 The oldest test of a replicated store (Jepsen's `linearizable-register`), and still the one that finds most: a register
 is the simplest object whose linearizability can be broken by a stale read, a lost write or a write that happened twice.
 
-What is drawn once per seed, so that a campaign covers several shapes of load (a *portfolio*):
+The following is drawn once per seed, so that a campaign covers several shapes of load (a *portfolio*):
 
 - how many keys live at once: few keys mean contention, and contention is what makes an anomaly visible;
 - the life of a key (25 to 40 operations), which bounds the work of the checker;
-- a role for each worker: writers, readers, and mixed ones. A worker that only reads notices a stale value that a
-  worker which wrote in between would have explained away, and it stays with a leader that was cut off, from which a
-  write that goes unanswered drives the others away. Long runs deal the roles anew every sixteen keys.
+- a role for each worker: writers, readers, and mixed ones. A worker that only reads notices a stale value, which a
+  write of its own in between would explain. It also stays with a leader that was cut off, while unanswered writes
+  drive the others away. Long runs deal the roles again every sixteen keys.
 
 Values count up per key and are never used twice, so that one value is one write, and a checker that sees it knows where
 it came from. A compare-and-set expects one of the values planned shortly before, so most of them can succeed.
@@ -41,7 +41,7 @@ INTERVAL_US = 18_500
 """The usual distance of operations: 200 of them take the 4 s of a simulated run, and a second has some 50."""
 
 FINAL_KEYS = 6
-"""How many of the last keys are read after the heal."""
+"""The number of the last keys that are read after the heal."""
 
 _ROLES = {"writer": (15, 50), "mixed": (45, 30), "reader": (100, 0)}
 """Role: percentage of reads, percentage of writes; the rest are compare-and-sets."""
@@ -63,7 +63,7 @@ _RECENT = 3
 
 
 class RegisterShape(msgspec.Struct, frozen=True):
-    """What one seed drew: keys alive at once, operations per key, and the portfolio to begin with."""
+    """The shape that one seed draws: keys alive at once, operations per key, and the portfolio to begin with."""
 
     live_keys: int
     operations_per_key: int
@@ -72,18 +72,19 @@ class RegisterShape(msgspec.Struct, frozen=True):
 
     @classmethod
     def drawn(cls, workers: int, seed: int) -> RegisterShape:
-        """The shape of `seed` for `workers` workers; each live key has at least two workers when there are two."""
+        """Return the shape of `seed` for `workers` workers; each live key has at least two workers when there are
+        two."""
         chance = chance_of_text("register", seed)
         live_keys = 1 + below(chance, max(1, min(3, workers // 2)), 1)
         return cls(live_keys, 25 + chance // 16 % 16, workers, chance % len(_PORTFOLIOS))
 
     def roles_for(self, number: int) -> tuple[str, ...]:
-        """The role of each worker on the key of that number."""
+        """Return the role of each worker on the key of that number."""
         portfolio = _PORTFOLIOS[(self.portfolio + number // _KEYS_PER_DEAL) % len(_PORTFOLIOS)]
         return tuple(portfolio[worker % len(portfolio)] for worker in range(self.workers))
 
     def keys_begun(self, operations: int) -> int:
-        """At most how many keys `operations` operations begin."""
+        """Return the largest number of keys that `operations` operations begin."""
         return self.live_keys + operations // self.operations_per_key
 
 
@@ -96,7 +97,8 @@ class OneRegister(Generator, frozen=True, gc=False):
     recent: tuple[int, ...] = ()
 
     def op(self, context: Context) -> Offer:
-        """A read, write or compare-and-set by a free worker, as its role weighs them; the first change is a write."""
+        """Return a read, write or compare-and-set by a free worker, as its role weighs them; the first change is a
+        write."""
         if not context.free:
             return PENDING, self
         worker = context.free_worker()
@@ -112,7 +114,7 @@ class OneRegister(Generator, frozen=True, gc=False):
         return Draft("cas", self.key, [old, new], worker, context.time_us), after
 
     def _expected(self, context: Context) -> int:
-        """The latest planned value two times in three, else one of the others: some must fail."""
+        """Return the latest planned value two times in three, else one of the others: some must fail."""
         drawn = context.below(3 * len(self.recent), _RECENT_SALT)
         return self.recent[0] if drawn < 2 * len(self.recent) else self.recent[drawn - 2 * len(self.recent)]
 
@@ -126,7 +128,7 @@ class Register:
     access = Access(final_read="read")
 
     def generator(self, *, workers: int, operations: int, seed: int, interval_us: int = INTERVAL_US) -> Generator:
-        """`operations` operations, on average `interval_us` apart over all workers together."""
+        """Return `operations` operations, on average `interval_us` apart over all workers together."""
         shape = RegisterShape.drawn(workers, seed)
 
         def one_register(number: int) -> Generator:
@@ -136,9 +138,10 @@ class Register:
         return limit(operations, stagger(interval_us, keys))
 
     def final_generator(self, *, workers: int, seed: int, operations: int = 200) -> Generator:
-        """Every worker reads each of the last keys that `operations` operations begin, from a key of its own on.
+        """Return reads by every worker of each of the last keys that `operations` operations begin, from its own key
+        on.
 
-        The last of them may have had no operation before; reading it is harmless.
+        The last key may have had no operation before; reading it is harmless.
         """
         begun = RegisterShape.drawn(workers, seed).keys_begun(operations)
         numbers = range(max(0, begun - FINAL_KEYS), begun)
@@ -147,7 +150,7 @@ class Register:
         return each_thread(sequence(*(emit("read", f"k{number}") for number in reversed(numbers))))
 
     def checkers(self) -> tuple[Checker, ...]:
-        """Linearizability first; then statistics, availability after the heal, and vacuity."""
+        """Return the checker of linearizability first; then statistics, availability after the heal, and vacuity."""
         from faultline.checkers import AvailabilityChecker, LinearizabilityChecker, StatsChecker, VacuityChecker
 
         return (

@@ -1,11 +1,11 @@
 """The workload `scans`: ranges of keys are read while keys come, change and go.
 
 A few dozen keys live as long as the run. Writes bring values that no other write has; now and then a key is deleted; a
-third of the operations are scans of a range, long or short, some of them without an end. After the heal everybody scans
-everything, and the halves of it.
+third of the operations are scans of a range, long or short, some of them without an end. After the heal every worker
+scans all keys, and both halves.
 
-The order of the keys is not the order in which they are first written: a store that cuts ranges where its data lie must
-cut in the middle, too.
+The order of the keys is not the order in which they are first written: a store that splits ranges by its data must also
+split in the middle.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class KeysOfScans(Generator, frozen=True, gc=False):
     next_value: int = 1
 
     def op(self, context: Context) -> Offer:
-        """What is drawn, by a free worker."""
+        """Return the drawn operation, by a free worker."""
         if not context.free:
             return PENDING, self
         worker = context.free_worker()
@@ -61,7 +61,7 @@ class KeysOfScans(Generator, frozen=True, gc=False):
         return Draft("write", key, self.next_value, worker, context.time_us), after
 
     def _end(self, context: Context, start: str) -> str | None:
-        """A key above `start`, or no end at all."""
+        """Return a key above `start`, or no end at all."""
         drawn = below(context.chance, 100, _END_SALT)
         first = int(start[1:]) + 1
         if drawn < _OPEN_ENDS_PERCENT or first >= _KEYS:
@@ -75,14 +75,14 @@ class Scans:
     name = "scans"
     functions = ("write", "delete", "scan")
     access = Access(reads=("scan",), whole=True)
-    promise = "a scan has every key that was there throughout, once, in order, and nothing that was not"
+    promise = "a scan has every key that existed throughout, once, in order, and no key that did not exist"
 
     def generator(self, *, workers: int, operations: int, seed: int, interval_us: int = _INTERVAL_US) -> Generator:
-        """`operations` operations, on average `interval_us` apart over all workers together."""
+        """Return `operations` operations, on average `interval_us` apart over all workers together."""
         return limit(operations, stagger(interval_us, KeysOfScans()))
 
     def final_generator(self, *, workers: int, seed: int, operations: int = 200) -> Generator:
-        """Every worker scans everything, and both halves."""
+        """Return scans of all keys, and of both halves, by every worker."""
         if not operations:
             return EMPTY
         middle = _key(_KEYS // 2)
@@ -90,7 +90,7 @@ class Scans:
         return each_thread(sequence(*(emit("scan", None, each) for each in ranges)))
 
     def checkers(self) -> tuple[Checker, ...]:
-        """The checker of scans first; then statistics, availability after the heal, and vacuity."""
+        """Return the checker of scans first; then statistics, availability after the heal, and vacuity."""
         from faultline.checkers import AvailabilityChecker, StatsChecker, VacuityChecker
         from faultline.checkers.scans import ScansChecker
 

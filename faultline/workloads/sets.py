@@ -1,14 +1,14 @@
 """The workloads `set` and `sequential`: elements are added to sets that only grow, and the sets are read.
 
-Both run the same operations and differ in what they ask of the answers.
+Both run the same operations and differ in the judgement of the answers.
 
 `set` (Jepsen's `set-full`) follows each element through its life: once its add was acknowledged, or a read saw it,
-every later read must contain it. That is the question of durability in its plainest form, and it finds lost writes that
-a register forgets as soon as it is overwritten.
+every later read must contain it. This is durability in its plainest form, and it finds lost writes that a register
+forgets as soon as it is overwritten.
 
-`sequential` asks for order alone, in the manner of Jepsen's `sequential` and `causal-reverse`: whoever sees a write
-sees all that were acknowledged before it began, and no client sees a set shrink. A replica that lags behind, but
-applies the log in order, keeps the first half of the promise; a client that is sent to another such replica breaks the
+`sequential` asks for order alone, in the manner of Jepsen's `sequential` and `causal-reverse`: a client that sees a
+write sees all that were acknowledged before it began, and no client sees a set shrink. A replica that lags behind, but
+applies the log in order, keeps the first half of the promise; a client that moves to another such replica breaks the
 second.
 """
 
@@ -31,20 +31,20 @@ class Sets:
     """Adds to and reads of a set or two at a time."""
 
     name = "set"
-    promise = "every element whose add was acknowledged is in every later read, and nothing else is"
+    promise = "every element whose add was acknowledged is in every later read, and only added elements are"
     functions = ("read", "add")
     access = Access(final_read="read")
 
     def generator(self, *, workers: int, operations: int, seed: int, interval_us: int = INTERVAL_US) -> Generator:
-        """`operations` operations, on average `interval_us` apart over all workers together."""
+        """Return `operations` operations, on average `interval_us` apart over all workers together."""
         return Objects.drawn("set", workers, seed).generator(_step, operations, interval_us)
 
     def final_generator(self, *, workers: int, seed: int, operations: int = 200) -> Generator:
-        """Every worker reads each of the last sets."""
+        """Return reads of each of the last sets by every worker."""
         return Objects.drawn("set", workers, seed).final_reads(operations)
 
     def checkers(self) -> tuple[Checker, ...]:
-        """The life of each element first; then statistics, availability after the heal, and vacuity."""
+        """Return the life of each element first; then statistics, availability after the heal, and vacuity."""
         from faultline.checkers import AvailabilityChecker, StatsChecker, VacuityChecker
         from faultline.checkers.adapted import adapted
         from faultline.checkers.classic.set_full import SetFullChecker
@@ -64,7 +64,8 @@ class Sequential:
     final_generator = Sets.final_generator
 
     def checkers(self) -> tuple[Checker, ...]:
-        """The order of elements, then sets that shrink; then statistics, availability after the heal, and vacuity."""
+        """Return the order of elements, then sets that shrink; then statistics, availability after the heal, and
+        vacuity."""
         from faultline.checkers import AvailabilityChecker, StatsChecker, VacuityChecker
         from faultline.checkers.adapted import adapted, renamed
         from faultline.checkers.classic.causal_reverse import CausalReverseChecker
@@ -86,5 +87,5 @@ def _step(context: Context, name: str, number: int) -> tuple[Draft, int]:
 
 
 def _elements(answer: Any) -> Any:
-    """A set that nobody has added to is empty."""
+    """Return the elements of a set, which is empty before its first addition."""
     return [] if answer is None else answer

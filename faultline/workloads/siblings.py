@@ -1,8 +1,8 @@
 """The workload `siblings`: reads and writes on short-lived keys of a store that answers with concurrent values.
 
-What a client writes replaces what it had last read of the key, so the reads between the writes decide how much is
-concurrent: some workers mostly write, in ignorance of one another, others read first. After the heal everybody reads
-the last keys twice, with a pause between: the first reads may repair replicas, the second ones must agree.
+A write replaces the values that its client had last read of the key, so the reads between the writes decide how much is
+concurrent: some workers mostly write, without knowing of each other, others read first. After the heal every worker
+reads the last keys twice, with a pause between: the first reads may repair replicas, the second ones must agree.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ class SiblingWrites:
     answers = "siblings"
 
     def generator(self, *, workers: int, operations: int, seed: int, interval_us: int = 18_500) -> Generator:
-        """`operations` operations, on average `interval_us` apart over all workers together."""
+        """Return `operations` operations, on average `interval_us` apart over all workers together."""
         return ReadWrite().generator(workers=workers, operations=operations, seed=seed, interval_us=interval_us)
 
     def final_generator(self, *, workers: int, seed: int, operations: int = 200) -> Generator:
-        """Every worker reads each of the last keys, and after a pause each of them again."""
+        """Return reads of each of the last keys by every worker, and after a pause again."""
         reads = ReadWrite().final_generator(workers=workers, seed=seed, operations=operations)
         if reads is EMPTY:
             return reads
         return sequence(reads, each_thread(sleep(_PAUSE_US)), reads)
 
     def checkers(self) -> tuple[Checker, ...]:
-        """The checker of siblings first; then statistics, availability after the heal, and vacuity."""
+        """Return the checker of siblings first; then statistics, availability after the heal, and vacuity."""
         from faultline.checkers import AvailabilityChecker, SiblingsChecker, StatsChecker, VacuityChecker
 
         return (SiblingsChecker(), StatsChecker(), AvailabilityChecker(), VacuityChecker(self.access))

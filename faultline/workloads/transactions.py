@@ -1,11 +1,11 @@
 """Transactions of reads and writes on several keys at once, judged by the order that they imply.
 
 `txn-append` appends unique elements to lists, where every read shows the whole past of its key; `txn-register` writes
-unique values to registers, which shows less, but is what most stores have. `write-skew` does one thing only: read two
-keys, append to one of them. Two of these that do not see each other cannot both have come first, and nothing but
-serializability forbids it: under snapshot isolation they write different keys, so both commit. `long-fork` writes two
-keys at almost the same time while others read both: who sees one write alone and who sees the other alone cannot both
-be right, under snapshot isolation either.
+unique values to registers, which show less, but which most stores have. `write-skew` reads two keys and appends to one
+of them. Two such transactions that do not see each other cannot both have come first, and only serializability forbids
+it: under snapshot isolation they write different keys, so both commit. `long-fork` writes two keys at almost the same
+time while others read both: a client that sees one write alone and a client that sees the other alone cannot both be
+right, not even under snapshot isolation.
 
 Keys are used by some sixty transactions and then left, so that checking grows with the run and not with its square.
 
@@ -43,7 +43,7 @@ _SALTS = (0xEB44_ACCA_B455_D165, 0xC2B2_AE3D_27D4_EB4F, 0x9E37_79B9_7F4A_7C15, 0
 _TRANSACTIONS_PER_PAIR = 5
 _TRANSACTIONS_PER_FORK = 9
 _FORK_GAP_US = 1_500
-"""How far apart the transactions of one pair begin: less than a transaction takes."""
+"""The time between the beginnings of the transactions of one pair: less than a transaction takes."""
 
 
 _ACCESS = Access(reads=("txn",), final_read="txn")
@@ -59,17 +59,17 @@ class AppendTransactions:
     _write = "append"
 
     def generator(self, *, workers: int, operations: int, seed: int, interval_us: int = INTERVAL_US) -> Generator:
-        """`operations` transactions, on average `interval_us` apart over all workers together."""
+        """Return `operations` transactions, on average `interval_us` apart over all workers together."""
         return limit(operations, stagger(interval_us, unfold(self._transaction, 0)))
 
     def final_generator(self, *, workers: int, seed: int, operations: int = 200) -> Generator:
-        """Every worker reads all keys of the last groups in one transaction."""
+        """Return reads of all keys of the last groups by every worker, in one transaction."""
         last = operations // _TRANSACTIONS_PER_KEYS
         keys = [key for group in range(max(0, last - 1), last + 1) for key in _keys(group)]
         return each_thread(emit("txn", None, [["r", key, None] for key in keys]))
 
     def checkers(self) -> tuple[Checker, ...]:
-        """The order of transactions first; then statistics, availability after the heal, and vacuity."""
+        """Return the order of transactions first; then statistics, availability after the heal, and vacuity."""
         from faultline.checkers.transactions.checker import ListAppendChecker
 
         return (ListAppendChecker(), *_usual_checkers())
@@ -86,14 +86,14 @@ class AppendTransactions:
 
 
 class RegisterTransactions(AppendTransactions):
-    """The same on registers."""
+    """The same transactions on registers."""
 
     name = "txn-register"
     promise = "transactions on registers are strictly serializable"
     _write = "w"
 
     def checkers(self) -> tuple[Checker, ...]:
-        """The order of transactions first; then statistics, availability after the heal, and vacuity."""
+        """Return the order of transactions first; then statistics, availability after the heal, and vacuity."""
         from faultline.checkers.transactions.checker import RwRegisterChecker
 
         return (RwRegisterChecker(), *_usual_checkers())
@@ -108,17 +108,17 @@ class WriteSkew:
     access = _ACCESS
 
     def generator(self, *, workers: int, operations: int, seed: int, interval_us: int = INTERVAL_US) -> Generator:
-        """`operations` transactions, on average `interval_us` apart over all workers together."""
+        """Return `operations` transactions, on average `interval_us` apart over all workers together."""
         return limit(operations, stagger(interval_us, unfold(_skewed, 0)))
 
     def final_generator(self, *, workers: int, seed: int, operations: int = 200) -> Generator:
-        """Every worker reads the last pairs."""
+        """Return reads of the last pairs by every worker."""
         last = operations // _TRANSACTIONS_PER_PAIR
         keys = [key for number in range(max(0, last - 3), last + 1) for key in _pair(number)]
         return each_thread(emit("txn", None, [["r", key, None] for key in keys]))
 
     def checkers(self) -> tuple[Checker, ...]:
-        """The order of transactions first; then statistics, availability after the heal, and vacuity."""
+        """Return the order of transactions first; then statistics, availability after the heal, and vacuity."""
         from faultline.checkers.transactions.checker import ListAppendChecker
 
         return (ListAppendChecker(), *_usual_checkers())
@@ -128,12 +128,12 @@ class LongFork:
     """Both keys of a pair are written once, by two clients, while others read the pair."""
 
     name = "long-fork"
-    promise = "of two writes, all who read both keys see the same one first"
+    promise = "of two writes, all clients that read both keys see the same one first"
     functions = ("txn",)
     access = Access(reads=("txn",))
 
     def generator(self, *, workers: int, operations: int, seed: int, interval_us: int = INTERVAL_US) -> Generator:
-        """`operations` transactions, those of one pair at almost the same time, with pauses in between."""
+        """Return `operations` transactions, those of one pair at almost the same time, with pauses in between."""
         pause_us = max(0, _TRANSACTIONS_PER_FORK * (interval_us - _FORK_GAP_US))
         parts: list[Generator] = []
         for number in range(0, operations, _TRANSACTIONS_PER_FORK):
@@ -142,14 +142,15 @@ class LongFork:
         return limit(operations, sequence(*parts))
 
     def final_generator(self, *, workers: int, seed: int, operations: int = 200) -> Generator:
-        """Every worker reads the last pairs, one after the other; then the earlier ones are read, a pair at a time."""
+        """Return reads of the last pairs by every worker, one after the other; then of earlier ones, a pair at a
+        time."""
         pairs = operations // _TRANSACTIONS_PER_FORK + 1
         last = range(max(0, pairs - 3), pairs)
         earlier = range(max(0, last.start - FINAL_OBJECTS_MAX // 2), last.start)
         return sequence(each_thread(sequence(*map(_read_of_pair, last))), *map(_read_of_pair, earlier))
 
     def checkers(self) -> tuple[Checker, ...]:
-        """The forks first; then statistics, availability after the heal, and vacuity."""
+        """Return the forks first; then statistics, availability after the heal, and vacuity."""
         from faultline.checkers.classic.long_fork import LongForkChecker
 
         return (LongForkChecker(), *_usual_checkers())
@@ -157,7 +158,7 @@ class LongFork:
 
 def _forking(_context: Context, number: int) -> tuple[Draft, int]:
     pair, place = divmod(number, _TRANSACTIONS_PER_FORK)
-    # A read before, so that a pair is known before it is written; then both writes, and reads while they commit.
+    # A read comes first, so that a pair is known before it is written; then both writes, and reads while they commit.
     steps = [["w", _pair(pair)[place - 1], pair + 1]] if place in (1, 2) else _pair_read(pair)
     return Draft("txn", None, steps), number + 1
 

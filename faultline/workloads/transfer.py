@@ -1,11 +1,11 @@
 """The workload `transfer`: 183 widgets in four warehouses, moved about and never made or lost.
 
 Boston holds 50, Philadelphia 38, London 20 and Pune 75, the example of "Patterns of Distributed Systems" ch. 2. Every
-worker begins by opening the books, a compare-and-set that only the first one wins (and that is tried again now and
-then, should none of the first have got through). Then some transfer and others count.
+worker begins by opening the books, a compare-and-set that only the first one wins (and that is repeated now and then,
+in case none of the first got through). Then some workers transfer and others read.
 
-Two checkers, because neither sees what the other does: `bank` wants the total and no balance below zero, `transfers`
-wants each acknowledged transfer in the balances exactly once. A transfer that is executed twice keeps the total.
+Two checkers are needed: `bank` checks the total and that no balance is below zero, `transfers` checks that each
+acknowledged transfer is in the balances exactly once. A transfer that is executed twice keeps the total.
 
 The books are one object, so that counting is one read on stores that read a key at a time.
 """
@@ -33,7 +33,7 @@ from faultline.workloads.objects import INTERVAL_US
 __all__ = ["OPENING", "Transfers"]
 
 OPENING = {"boston": 50, "philadelphia": 38, "london": 20, "pune": 75}
-"""What the warehouses hold at first: 183 widgets."""
+"""The initial stock of the warehouses: 183 widgets."""
 
 _BOOKS = "widgets"
 _KIND_SALT = 0x9FB2_1C65_1E98_DF25
@@ -55,16 +55,16 @@ class Transfers:
     access = Access(final_read="read")
 
     def generator(self, *, workers: int, operations: int, seed: int, interval_us: int = INTERVAL_US) -> Generator:
-        """`operations` operations, on average `interval_us` apart over all workers together."""
+        """Return `operations` operations, on average `interval_us` apart over all workers together."""
         opening = each_thread(emit("cas", _BOOKS, [None, OPENING]))
         return limit(operations, stagger(interval_us, sequence(opening, function(_some_operation))))
 
     def final_generator(self, *, workers: int, seed: int, operations: int = 200) -> Generator:
-        """Every worker counts twice."""
+        """Return two counts by every worker."""
         return each_thread(cycle(emit("read", _BOOKS), 2))
 
     def checkers(self) -> tuple[Checker, ...]:
-        """The total and each transfer first; then statistics, availability after the heal, and vacuity."""
+        """Return the total and each transfer first; then statistics, availability after the heal, and vacuity."""
         from faultline.checkers import AvailabilityChecker, StatsChecker, VacuityChecker
         from faultline.checkers.adapted import adapted
         from faultline.checkers.classic.bank import BankChecker
@@ -95,10 +95,10 @@ def _some_operation(context: Context) -> Draft:
 
 
 def _as_transfer(f: str, value: Any) -> tuple[str, Any]:
-    """Opening the books moves nothing, to the checkers."""
+    """Return the operation as a transfer: for the checkers, opening the books moves no widgets."""
     return ("transfer", _OPENED) if f == "cas" else (f, value)
 
 
 def _balances(answer: Any) -> Any:
-    """Books that were not opened yet hold what they will be opened with."""
+    """Return the balances: books that are not open yet have their opening balances."""
     return OPENING if answer is None else answer

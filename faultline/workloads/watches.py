@@ -1,10 +1,9 @@
 """The workload `watches`: some clients change keys in a small tree, others watch paths of it and list them.
 
 Writers put and delete keys, and attach keys to a lease of their own which they then abandon, so that several keys go in
-one entry of the log. Watchers set watches on nested paths, and now and then take what has come: sometimes long after
-it came, so that queues fill. After the heal everybody lists and drains, with pauses for what is still on its way.
-`key-watches` is the same without leases.
-"""
+one entry of the log. Watchers set watches on nested paths, and now and then take the events that have come, sometimes
+long after they came, so that queues fill. After the heal every worker lists and drains, with pauses for events on the
+way. `key-watches` is the same without leases."""
 
 from __future__ import annotations
 
@@ -30,10 +29,10 @@ from faultline.harness.workload import Checker
 __all__ = ["KeyWatches", "WatchActions", "Watches"]
 
 PATHS = ("servers", "servers/1", "servers2")
-"""What is watched and listed."""
+"""The paths that are watched and listed."""
 
 KEYS = ("servers/1", "servers/1/address", "servers/2", "servers/2/address", "servers2/1", "servers/10")
-"""What is written."""
+"""The keys that are written."""
 
 _WRITING = (("put", 30), ("delete", 10), ("acquire", 12), ("attach", 36), ("abandon", 8), ("list", 4))
 _WRITING_WITHOUT_LEASES = (("put", 70), ("delete", 25), ("list", 5))
@@ -52,7 +51,7 @@ class WatchActions(Generator, frozen=True, gc=False):
     writing: tuple[tuple[str, int], ...] = _WRITING
 
     def op(self, context: Context) -> Offer:
-        """One action of a free worker: every second worker watches, beginning with a watch on everything."""
+        """Return one action of a free worker: every second worker watches, beginning with a watch on all keys."""
         if not context.free:
             return PENDING, self
         worker = context.free_worker()
@@ -73,7 +72,7 @@ class WatchActions(Generator, frozen=True, gc=False):
 
 
 def _written(f: str, worker: int, value: int, context: Context) -> tuple[str, Any]:
-    """Key and value of a writer's action."""
+    """Return the key and the value of a writer's action."""
     key, lease = KEYS[below(context.chance, len(KEYS), _KEY_SALT)], f"lease-{worker}"
     if f in ("acquire", "abandon"):
         return lease, None
@@ -93,19 +92,19 @@ class Watches:
     access = Access(reads=("list",), writes=("put", "delete", "attach"), whole=True)
 
     def generator(self, *, workers: int, operations: int, seed: int, interval_us: int = 18_500) -> Generator:
-        """`operations` operations, on average `interval_us` apart over all workers together."""
+        """Return `operations` operations, on average `interval_us` apart over all workers together."""
         _refuse_lonely(self.name, workers)
         return limit(operations, stagger(interval_us, WatchActions()))
 
     def final_generator(self, *, workers: int, seed: int, operations: int = 200) -> Generator:
-        """Everybody lists and takes what came, in rounds with pauses, so that also those with full queues catch up."""
+        """Return rounds, with pauses, in which all workers list and drain, so that those with full queues catch up."""
         lists = [emit("list", path) for path in PATHS]
         drains = [emit("drain", path) for path in PATHS]
         rounds = [each for _ in range(_FINAL_ROUNDS) for each in (*drains, sleep(_PAUSE_US))]
         return each_thread(sequence(*lists, *rounds, *lists, *rounds, *drains))
 
     def checkers(self) -> tuple[Checker, ...]:
-        """What watchers were told first; then statistics, availability after the heal, and vacuity."""
+        """Return the checker of watchers' events first; then statistics, availability after the heal, and vacuity."""
         from faultline.checkers import AvailabilityChecker, StatsChecker, VacuityChecker
         from faultline.checkers.watches import WatchesChecker
 
@@ -113,13 +112,13 @@ class Watches:
 
 
 class KeyWatches(Watches):
-    """The same for stores without leases: a key goes only when somebody deletes it."""
+    """The same for stores without leases: a key goes only when a client deletes it."""
 
     name = "key-watches"
     functions = ("put", "delete", "watch", "drain", "list")
 
     def generator(self, *, workers: int, operations: int, seed: int, interval_us: int = 18_500) -> Generator:
-        """`operations` operations, on average `interval_us` apart over all workers together."""
+        """Return `operations` operations, on average `interval_us` apart over all workers together."""
         _refuse_lonely(self.name, workers)
         return limit(operations, stagger(interval_us, WatchActions(writing=_WRITING_WITHOUT_LEASES)))
 

@@ -99,7 +99,7 @@ def test_a_pipe_into_which_nothing_is_written_ends_with_2(tmp_path, monkeypatch,
     os.mkfifo(tmp_path / "pipe")
     monkeypatch.setattr(untrusted, "DEADLINE_S", 0.05)
     assert perform(["check", "pipe"]) == 2
-    assert "pipe cannot be read: nothing came out of it for 0.05 s" in capsys.readouterr().err
+    assert "pipe cannot be read: it sent nothing for 0.05 s" in capsys.readouterr().err
 
 
 def test_what_comes_out_of_a_pipe_is_judged(tmp_path, capsys):

@@ -65,7 +65,7 @@ def test_a_second_demo_is_kept_beside_the_first_and_says_so(faultline: Command) 
         _, out, err = faultline("demo")
         folders.append(Path(out.splitlines()[-1].removeprefix("Report: ")).parent.name)
     assert folders == ["demo", "demo-2"]
-    assert "faultline-results/campaigns/demo is an earlier demo's; this one is kept in demo-2 beside it." in err
+    assert "faultline-results/campaigns/demo holds an earlier demo; this one is kept in demo-2 beside it." in err
 
 
 def test_a_campaign_that_was_killed_is_concluded_with_the_code_of_what_it_left(faultline: Command) -> None:

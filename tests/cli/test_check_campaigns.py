@@ -128,7 +128,7 @@ def test_a_check_finds_what_the_campaign_found_also_what_only_invariants_saw(los
     assert (answer.code, set(answer.verdicts)) == (1, {"pass", "violation"})
     only_inside = [each for each in answer.runs if {f["checker"] for f in each["findings"]} == {"invariants"}]
     assert only_inside
-    assert (answer.last["verdict"], answer.last["sentence"]) == ("pass", "The plan has 8 runs, and all are there.")
+    assert (answer.last["verdict"], answer.last["sentence"]) == ("pass", "The plan has 8 runs, and all are present.")
 
 
 @pytest.mark.parametrize(("part", "runs"), [("histories", 8), ("histories/part-00001.parquet", 4)])
@@ -182,7 +182,7 @@ def test_runs_that_left_nothing_are_unknown_and_counted(clean: Path, check: Chec
     answer = check(clean)
     assert (answer.code, answer.verdicts) == (3, ["pass", "pass"])
     assert answer.last["verdict"] == "unknown"
-    assert "2 of the 4 runs of the plan are not there" in answer.last["sentence"]
+    assert "2 of the 4 runs of the plan are missing" in answer.last["sentence"]
 
 
 @pytest.mark.parametrize("damage", [None, "{", '{"schema": 1}', "\x00"])

@@ -248,7 +248,7 @@ def test_a_real_run_never_takes_the_place_of_an_earlier_one(faultline):
             "list planted-bugs",
         ),
         (("run", "--option", "read_moed=log"), "consistent-core has no option called", "Did you mean read_mode"),
-        (("run", "--workload", "watches"), "it has no put, delete, ", "--option services=on"),
+        (("run", "--workload", "watches"), "it has no function put, delete, ", "--option services=on"),
         (("run", "--hosts", "ssh:nowhere.toml"), "nowhere.toml cannot be read", "[hosts.n1]"),
         (("campaign", "--plan", "nigthly"), "no campaign plan 'nigthly'", "faultline list plans"),
         (("campaign", "--plan", "leadershp"), "no campaign plan 'leadershp'", "Did you mean leadership"),

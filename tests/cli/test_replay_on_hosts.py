@@ -82,5 +82,5 @@ def test_the_hosts_of_the_command_line_are_the_ones_reached(tmp_path: Path) -> N
 @pytest.mark.parametrize("world", ["simulated", "local"])
 def test_hosts_mean_nothing_to_a_run_of_another_world(tmp_path: Path, world: WorldName) -> None:
     folder = stored(tmp_path / "run", world)
-    with pytest.raises(UsageError, match="no run on hosts"):
+    with pytest.raises(UsageError, match="not a run on hosts"):
         perform(["replay", str(folder), "--hosts", f"ssh:{tmp_path}/hosts.toml"])

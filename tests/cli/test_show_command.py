@@ -31,7 +31,7 @@ def test_a_pattern_is_shown_with_its_promise_a_diagram_and_a_counterexample(show
     out = show("high-water-mark")
     assert "High-Water Mark – Data replication, chapter 12" in out
     assert "\nProblem. " in out
-    assert "done right" in out and "✔ No promise is broken" in out
+    assert "without the bug" in out and "✔ No promise and no invariant is broken" in out
     assert "├───" in out and "✖ " in out
 
 

@@ -91,7 +91,7 @@ def test_work_that_dies_without_a_word_is_a_harness_error(command: Command, plac
     code, out, err = ended(command(*RUN, hostile=f"{place}:{deed}"))
     assert code == 4
     assert out == ""
-    assert "nothing is known about the system under test" in err
+    assert "says nothing about the system under test" in err
 
 
 def test_a_run_that_never_ends_is_a_harness_error_that_says_where_it_stood(command: Command) -> None:
@@ -109,7 +109,7 @@ def test_a_checker_that_never_ends_is_unknown(command: Command) -> None:
 def test_work_that_no_signal_reaches_is_ended_by_the_supervisor(command: Command) -> None:
     code, _, err = ended(command(*RUN, hostile="client:stand-still"))
     assert code == 4
-    assert "did not end in the time that it may take" in err
+    assert "did not end within its time limit" in err
 
 
 @pytest.mark.parametrize(

@@ -157,7 +157,7 @@ def a_finished_campaign_tells_what_its_runs_came_to(folder: Path) -> None:
     assert _cases(demanding) == {CORRECT: None, "campaign": "error"}
     immune = _job(folder / "immune", replace(fake_engine(), simulate=_without_effect), seeds="0..4", planted_bugs=((),))
     _run(immune)
-    assert f"{CORRECT}: 5 of 5 partition faults did not bite." in _concluded(immune, Ending())[1]["warnings"]
+    assert f"{CORRECT}: 5 of 5 partition faults did not take effect." in _concluded(immune, Ending())[1]["warnings"]
     sound = _job(folder / "sound", seeds="0..4", planted_bugs=((),))
     _run(sound)
     result, _ = _concluded(sound, Ending())

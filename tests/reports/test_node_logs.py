@@ -66,16 +66,16 @@ def test_a_log_that_is_missing_and_one_without_times_are_named(tmp_path: Path) -
     (tmp_path / "cyrene" / "node.log").unlink()
     excerpt = excerpt_of(record)
     assert excerpt.notes == [
-        "The log of athens is left out: it tells no time in a form that is known.",
+        "The log of athens is left out: its times have no known form.",
         "The log of cyrene cannot be read: No such file or directory.",
-        "No node logged anything from 2.050 s to 2.420 s, while this happened; these are the lines around it.",
+        "No node logged a line from 2.050 s to 2.420 s, while this happened; these are the lines around it.",
     ]
     assert told(excerpt) == [(2.0, "byzantium", "here")]
 
 
 def test_a_log_of_whole_seconds_is_said_to_be_rough(tmp_path: Path) -> None:
     record = run_with(tmp_path, athens=["2026-11-22  0:36:08 0 [Note] WSREP: x"])
-    assert "athens tells whole seconds" in excerpt_of(record).notes[0]
+    assert "athens has whole seconds" in excerpt_of(record).notes[0]
 
 
 def test_moved_clocks_are_mentioned(tmp_path: Path) -> None:
@@ -126,7 +126,10 @@ def test_of_a_large_log_only_a_part_is_read_and_it_is_the_right_one(tmp_path: Pa
 
 def test_a_part_too_small_for_the_window_is_owned_up_to(tmp_path: Path) -> None:
     lines = [patroni(number / 100, "x" * 1_000) for number in range(10_000)]
-    assert "only 4 MiB were read" in excerpt_of(run_with(tmp_path, athens=lines), 20_000_000, 90_000_000).notes[0]
+    assert (
+        "Only 4 MiB of the log of athens were read"
+        in excerpt_of(run_with(tmp_path, athens=lines), 20_000_000, 90_000_000).notes[0]
+    )
 
 
 def test_words_of_trouble_and_of_new_leaders_are_set_apart() -> None:

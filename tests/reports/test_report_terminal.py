@@ -78,7 +78,7 @@ def test_cycles_that_were_not_ruled_out_are_no_keys_of_a_search() -> None:
     judged = judgement([], verdict=check.verdict, sentence=check.sentence, checks=[check], warnings=[])
     lines = run_lines(passing_run()[0], judged)
     assert (check.verdict, lines[0]) == (Verdict.UNKNOWN, f"? {check.sentence}")
-    assert lines[1].startswith("  Next: Do it again, which keeps it (faultline run --system ")
+    assert lines[1].startswith("  Next: Repeat the run, which keeps its history (faultline run --system ")
     assert run_values(passing_run()[0], judged)["next_step"] in lines[1]
 
 
@@ -157,7 +157,7 @@ def test_lengths_and_shares_are_written_as_people_write_them() -> None:
 
 def test_a_run_that_was_interrupted_says_so_on_the_terminal() -> None:
     record, judged = violating_run()
-    words = "  ! The run was interrupted; this is what was recorded until then."
+    words = "  ! The run was interrupted; this is the record until then."
     assert words not in run_lines(record, judged)
     record.interrupted = True
     assert run_lines(record, judged)[1] == words

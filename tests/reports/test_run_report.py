@@ -52,7 +52,7 @@ def test_what_to_do_about_an_undecided_run_stands_at_the_top(tmp_path: Path) -> 
     check = CheckResult(checker="total-queue", verdict=Verdict.UNKNOWN, sentence="Undecided.", reason=reason)
     judged = judgement([], verdict=Verdict.UNKNOWN, sentence="Undecided.", checks=[check])
     text = " ".join("".join(page_of(tmp_path, passing_run()[0], judged).texts).split())
-    step = "Next: What is recorded cannot tell: run it again with fewer faults"
+    step = "Next: The recorded history cannot decide it: run it again with fewer faults"
     assert text.index(step) < text.index("What was checked")
     assert "Next: " not in "".join(page_of(tmp_path, *violating_run()).texts)
 
@@ -86,7 +86,7 @@ def test_the_sections_come_in_the_order_of_a_reader_whose_store_failed(page: Pag
         "Counterexample",
         "Other findings",
         "What was checked",
-        "Faults, asked and done",
+        "Faults, planned and applied",
         "Latency",
     ]
     wanted += ["Did it test anything?", "Configuration and seed", "For a ticket", "How to read this page"]
@@ -107,7 +107,7 @@ def test_the_counterexample_is_numbered_alike_in_the_figure_and_in_words(page: P
 def test_only_the_operation_that_gave_the_anomaly_away_is_marked(page: Page) -> None:
     telling = svg_of_class(page.figures()[0], "telling")
     assert [group.get("class") for group in telling] == ["operation ok telling"]
-    assert page.section("counterexample").count("this gave it away") == 1
+    assert page.section("counterexample").count("this revealed it") == 1
 
 
 def test_an_operation_nobody_knows_the_end_of_fades_to_the_right_edge(page: Page) -> None:

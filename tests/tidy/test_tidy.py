@@ -26,7 +26,12 @@ from tidy_shape import (
     complaints_about_untested_errors,
 )
 from tidy_sources import CODE_FOLDERS, ROOT, Source, python_sources, text_files
-from tidy_voice import complaints_about_words
+from tidy_voice import (
+    complaints_about_coined_names,
+    complaints_about_docstring_voice,
+    complaints_about_uncommented_complexity,
+    complaints_about_words,
+)
 
 IN_WORLDS = (
     "faultline/systems_under_test/patterns/",
@@ -44,6 +49,27 @@ IN_PLANS = (
 PROGRAMS = (
     "faultline/cli/",
     "faultline/harness/world/local/node_process.py",  # a node's log is the standard error of its process
+)
+VOICE_ROOMS = (
+    "benchmarks/",
+    "examples/",
+    "faultline/campaign/",
+    "faultline/checkers/classic/",
+    "faultline/checkers/importers/",
+    "faultline/checkers/isolation/",
+    "faultline/checkers/transactions/",
+    "faultline/cli/",
+    "faultline/harness/",
+    "faultline/registry.py",
+    "faultline/reports/",
+    "faultline/sensitivity/",
+    "faultline/testing/",
+    "faultline/workloads/",
+    "tools/",
+)
+VOICE_ROOMS_TO_COME = (
+    "faultline/harness/nemesis.py",
+    "faultline/harness/world/",
 )
 PATTERN_ROW = re.compile(r"^\| \[[^]]+\]\((faultline/[^)]+\.py)\)", re.MULTILINE)
 MARKDOWN_LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
@@ -63,6 +89,14 @@ def _below(*prefixes: str) -> list[Source]:
     sources = [source for source in _library() if source.path.startswith(prefixes)]
     assert sources, f"no code below {prefixes}: the rule would prove nothing"
     return sources
+
+
+def _has_voice(path: str) -> bool:
+    return path.startswith(VOICE_ROOMS) and not path.startswith(VOICE_ROOMS_TO_COME)
+
+
+def _with_voice() -> list[Source]:
+    return [source for source in _all_code() if _has_voice(source.path)]
 
 
 def _assert_none(complaints: list[str]) -> None:
@@ -175,3 +209,32 @@ def test_pages_written_by_hand_name_the_actor() -> None:
             for complaint in complaints_about_words(path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8"))
         ]
     )
+
+
+def test_every_voice_room_exists() -> None:
+    rooms = (*VOICE_ROOMS, *VOICE_ROOMS_TO_COME)
+    assert [room for room in rooms if not any(source.path.startswith(room) for source in _all_code())] == []
+
+
+def test_sentences_name_their_actors() -> None:
+    texts = {path.relative_to(ROOT).as_posix(): path for path in text_files()}
+    _assert_none(
+        [
+            complaint
+            for path, file in texts.items()
+            if _has_voice(path)
+            for complaint in complaints_about_words(path, file.read_text(encoding="utf-8"))
+        ]
+    )
+
+
+def test_docstrings_are_imperatives_or_noun_phrases() -> None:
+    _assert_none([c for source in _with_voice() for c in complaints_about_docstring_voice(source)])
+
+
+def test_names_are_terms_of_the_field() -> None:
+    _assert_none([c for source in _with_voice() for c in complaints_about_coined_names(source)])
+
+
+def test_complex_functions_say_why_they_are_right() -> None:
+    _assert_none(complaints_about_uncommented_complexity(_with_voice()))

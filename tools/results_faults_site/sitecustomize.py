@@ -1,7 +1,7 @@
-"""Installs faults in the writing of results in every interpreter whose environment names their control folder.
+"""Install faults in the writing of results in every interpreter whose environment names their control folder.
 
-Put this folder and `tools` on the PYTHONPATH: an interpreter imports a module of this name when it starts. So the
-processes of Spark are reached, which nothing else can be told before they import Faultline.
+Put this folder and `tools` on the PYTHONPATH: an interpreter imports a module of this name when it starts. This
+reaches the processes of Spark, which cannot be reached otherwise before they import Faultline.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _DOOR = "faultline.harness.results"
 
 
 class _AfterTheDoor:
-    """Finds the results door as it would be found otherwise, and installs the faults once it is loaded."""
+    """A finder of the results door that installs the faults once it is loaded."""
 
     def find_spec(self, name: str, _path: Any = None, _target: Any = None) -> ModuleSpec | None:
         if name != _DOOR:

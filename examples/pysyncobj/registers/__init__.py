@@ -1,1 +1,1 @@
-"""Registers on PySyncObj, a store that exists: what Faultline must be told to test it."""
+"""Registers on PySyncObj, an existing store: the adapter that Faultline needs to test it."""

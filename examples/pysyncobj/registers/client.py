@@ -1,11 +1,10 @@
-"""A client of the store, and what each of its failures means.
+"""A client of the store, with the outcome of each of its failures.
 
-**Outcomes.** An error is *definite* when the operation certainly did not happen and never will. Of PySyncObj's refusals
-three are: a member that has no room for a command, or knows no leader for it, or is denied it, has not put it into any
-log. All others are `info`, the default. `leader-changed` and `not-leader` say that a command was handed to a leader
-that is none any more; whether another leader commits it is open. So is it after `timeout`, and after a connection that
-broke once the request was sent.
-"""
+**Outcomes.** An error is *definite* when the operation certainly did not happen and never will. Three of PySyncObj's
+refusals are: a member that has no room for a command, or knows no leader for it, or is denied it, has not put it into
+any log. All others are `info`, the default. `leader-changed` and `not-leader` mean that a command went to a member that
+is not the leader any more; another leader may still commit it. The same holds after `timeout`, and after a connection
+that broke once the request was sent."""
 
 from __future__ import annotations
 
@@ -36,47 +35,47 @@ class Refusal(Exception):
 
 
 class Line:
-    """A connection on which one question is asked at a time."""
+    """A connection with one request at a time."""
 
     def __init__(self, address: str, timeout_s: float = TIMEOUT_S) -> None:
         self._socket = socket.create_connection((address, CLIENT_PORT), timeout_s)
         self._answers = self._socket.makefile("rb")
 
     def ask(self, *question: object) -> Any:
-        """What the member answers. Raises Refusal, ForeignAnswer, TimeoutError or ConnectionError."""
+        """Return the answer of the member. Raise Refusal, ForeignAnswer, TimeoutError or ConnectionError."""
         self._socket.sendall(json.dumps(question).encode() + b"\n")
         line = self._answers.readline()
         if not line.endswith(b"\n"):
-            raise ConnectionError("the member hung up")
+            raise ConnectionError("the member closed the connection")
         try:
             answer = json.loads(line)
         except ValueError as error:
-            raise ForeignAnswer(f"{line!r:.80} is no JSON") from error
+            raise ForeignAnswer(f"{line!r:.80} is not JSON") from error
         match answer:
             case {"value": value}:
                 return value
             case {"error": str(name)}:
                 raise Refusal(name)
-        raise ForeignAnswer(f"{line!r:.80} is no answer")
+        raise ForeignAnswer(f"{line!r:.80} is not an answer")
 
     def is_open(self) -> bool:
-        """Has the member not hung up? It says nothing unasked, so nothing is to be read while it is there."""
+        """Return whether the connection is open: a member sends only answers, so no bytes can be read while it is."""
         return is_quiet(self._socket)
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection to the member."""
         self._answers.close()
         self._socket.close()
 
 
 class RegistersClient(MemberClient[Line]):
-    """One client process; connecting, changing members and definite failures are MemberClient's work."""
+    """One client process; MemberClient connects, changes members, and knows definite failures."""
 
     outcomes = OutcomeRegistry([NOT_CONNECTED, CAS_MISMATCH, "queue-full", "missing-leader", "request-denied"])
     failures = (OSError, Refusal)
 
     def connect(self, address: str) -> Line:
-        """A connection to the member at `address`."""
+        """Return a connection to the member at `address`."""
         return Line(address)
 
     def perform(self, connection: Line, operation: Operation, node: str) -> Outcome:
@@ -96,11 +95,11 @@ class RegistersClient(MemberClient[Line]):
         connection.close()
 
     def is_open(self, connection: Line) -> bool:
-        """A connection that a kill has broken is replaced before anything is asked over it."""
+        """Return whether `connection` is open: one that a kill has broken is replaced before the next request."""
         return connection.is_open()
 
     def word_for(self, error: Exception) -> str:
-        """PySyncObj's own word, `timeout`, or `connection-lost`."""
+        """Return the word for an error: PySyncObj's own, `timeout`, or `connection-lost`."""
         if isinstance(error, Refusal):
             return str(error)
         return "timeout" if isinstance(error, TimeoutError) else "connection-lost"

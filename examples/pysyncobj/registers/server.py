@@ -1,6 +1,6 @@
 """One member of the store: `python server.py [--journal FILE] OWN_ADDRESS ADDRESS…`, clients on CLIENT_PORT.
 
-This is the program under test. It runs on the hosts, needs PySyncObj there and knows nothing of Faultline. A request
+This is the program under test. It runs on the hosts, needs PySyncObj there and does not use Faultline. A request
 is a line of JSON, `["write", "k", 7]`, and so is its answer, `{"value": null}` or `{"error": "leader-changed"}`.
 """
 
@@ -13,12 +13,12 @@ import socketserver
 from pysyncobj import FAIL_REASON, SyncObj, SyncObjConf, SyncObjConsumer, SyncObjException, replicated
 
 PEER_PORT, CLIENT_PORT, ANSWER_S = 4321, 4322, 2.0
-LEADER = 2  # PySyncObj's number for it
+LEADER = 2  # PySyncObj's number for success
 REFUSALS = {code: name.lower().replace("_", "-") for name, code in vars(FAIL_REASON).items() if isinstance(code, int)}
 
 
 class Registers(SyncObjConsumer):
-    """The state machine. A read goes through the log as well, and so is as good as a write."""
+    """The state machine. A read goes through the log as well, so it is as linearizable as a write."""
 
     def __init__(self):
         super().__init__()
@@ -41,7 +41,7 @@ class Registers(SyncObjConsumer):
 
 
 class Client(socketserver.StreamRequestHandler):
-    """One connection of a client: a question at a time."""
+    """One connection of a client: one request at a time."""
 
     def handle(self):
         for line in self.rfile:
@@ -58,7 +58,7 @@ class Client(socketserver.StreamRequestHandler):
 
 
 class Server(socketserver.ThreadingTCPServer):
-    """Answers clients at `address`, each in a thread of its own."""
+    """A server of clients at `address`, each in a thread of its own."""
 
     allow_reuse_address = daemon_threads = True
 
@@ -77,7 +77,7 @@ def main():
     settings = SyncObjConf(
         journalFile=asked.journal,
         fullDumpFile=asked.journal and asked.journal + ".dump",
-        appendEntriesUseBatch=False,  # a command is sent on at once
+        appendEntriesUseBatch=False,  # A command is sent on at once.
         connectionRetryTime=0.5,
     )
     registers = Registers()

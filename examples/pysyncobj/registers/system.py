@@ -1,4 +1,4 @@
-"""The store as Faultline sees it: how a member is started, asked for its role and spoken to, and what it promises."""
+"""The store as Faultline sees it: the start of a member, the question for its role, its clients, and its promise."""
 
 from __future__ import annotations
 
@@ -31,25 +31,25 @@ class PySyncObj(RealStore):
     }
     programs: ClassVar[Mapping[str, str]] = {}
     up_port = 4321
-    """PySyncObj listens on it for the other members as soon as it runs."""
+    """The port on which PySyncObj listens for the other members as soon as it runs."""
     client_port = CLIENT_PORT
 
     def files(self, place: StorePlace) -> Mapping[str, str]:
-        """The program itself; for a store that is installed on the hosts this would be its configuration."""
+        """Return the program itself; a store that is installed on the hosts would return its configuration."""
         return {"server.py": (resources.files("registers") / "server.py").read_text("utf-8")}
 
     def preparation(self, place: StorePlace) -> str:
-        """Make the folder of the journal, and find out early that a host has no PySyncObj."""
+        """Make the folder of the journal, and fail early on a host without PySyncObj."""
         return f"mkdir -p data && {place.options['python']} -c 'import pysyncobj'"
 
     def command(self, place: StorePlace) -> list[str]:
-        """The member's command line; the same for the first start and each later one."""
+        """Return the member's command line; the same for the first start and each later one."""
         journal = ["--journal", f"{place.data_folder}/journal"] if place.options["journal"] == "on" else []
         others = (address for name, address in place.addresses.items() if name != place.node)
         return [place.options["python"], "server.py", *journal, place.address, *others]
 
     def status(self, address: str, timeout_s: float) -> NodeStatus:
-        """What the member at `address` says of itself. Raises OSError when it does not answer."""
+        """Return the status that the member at `address` reports. Raise OSError when it does not answer."""
         line = Line(address, timeout_s)
         try:
             role, generation = line.ask("status")
@@ -62,5 +62,5 @@ class PySyncObj(RealStore):
     def store_client(
         self, address_of: Callable[[str], str], members: Sequence[str], node: str, options: Mapping[str, str]
     ) -> RegistersClient:
-        """A client that talks to `node` first."""
+        """Return a client that talks to `node` first."""
         return RegistersClient(address_of, members, node)

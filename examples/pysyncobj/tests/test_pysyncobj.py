@@ -1,4 +1,4 @@
-"""What the adapter makes of the store's answers. A stand-in for PySyncObj applies commands at once."""
+"""Tests of the adapter with the store's answers. A stand-in for PySyncObj applies commands at once."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from faultline import NOT_CONNECTED, HostedStore, Operation, Outcome, StorePlace
 
 ADDRESS = "127.0.0.1"
 CODES = {"full": 1, "leaderless": 2, "deposed": 5, "late": "Timeout"}
-"""Keys for which the stand-in refuses, and how."""
+"""The keys that the stand-in refuses, with the errors."""
 
 
 class Refused(Exception):

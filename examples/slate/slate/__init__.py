@@ -1,1 +1,1 @@
-"""Slate: registers on one primary, written on its disk before anything is answered; the other nodes hold copies."""
+"""Slate: registers on one primary, which writes to its disk before it answers; the other nodes hold copies."""

@@ -1,4 +1,4 @@
-"""A client of Slate: one request, one answer or none, and an honest word on what that means."""
+"""A client of Slate: one request, one answer or none, and an honest outcome."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ __all__ = ["FUNCTIONS", "SlateClient"]
 
 FUNCTIONS = ("read", "write", "cas")
 OUTCOMES = OutcomeRegistry([CAS_MISMATCH, "not-primary", "unsupported-operation"])
-"""After these nothing was done and nothing will be. Every other error, a timeout above all, is `info`."""
+"""After these errors the operation certainly did not happen. Every other one, such as a timeout, is `info`."""
 
 
 class SlateClient:
-    """Asks `reads_from` for reads and the primary for everything else, one operation at a time."""
+    """A client that reads from `reads_from` and sends the rest to the primary, one operation at a time."""
 
     def __init__(self, ports: Ports, primary: NodeId, reads_from: NodeId, timeout_us: int) -> None:
         self.ports = ports
@@ -27,7 +27,7 @@ class SlateClient:
         self.done: Callable[[Outcome], None] | None = None
 
     def start(self) -> None:
-        """Nothing to prepare."""
+        """Start the client, which needs no preparation."""
 
     def invoke(self, operation: Operation, done: Callable[[Outcome], None]) -> None:
         """Send the request, and give up after a while."""
@@ -42,7 +42,7 @@ class SlateClient:
         self.ports.timers.after(self.timeout_us, lambda: self.end(number, OUTCOMES.outcome("timeout")))
 
     def receive(self, source: NodeId, message: Any) -> None:
-        """An answer; one to an earlier request is late, and ignored."""
+        """Handle an answer; one to an earlier request is late, and ignored."""
         if isinstance(message, Answer):
             outcome = ok(message.value, source) if message.error is None else OUTCOMES.outcome(message.error, source)
             self.end(message.number, outcome)

@@ -1,4 +1,4 @@
-"""A fault set of Slate's own: the power fails for everybody at once, shortly and often, or for the primary alone."""
+"""A fault set of Slate's own: the power fails for all nodes at once, shortly and often, or for the primary alone."""
 
 from faultline import Package, Recipe
 

@@ -1,4 +1,4 @@
-"""What crosses the network. Frozen and tagged, so that real nodes can tell messages apart, with typed fields."""
+"""The messages. They are frozen and tagged, so that real nodes can tell them apart, and have typed fields."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Request(msgspec.Struct, frozen=True, tag=True):
 
 
 class Answer(msgspec.Struct, frozen=True, tag=True):
-    """The node's answer to request `number`: a value, or why nothing was done."""
+    """The node's answer to request `number`: a value, or the reason of a refusal."""
 
     number: int
     value: int | None = None
@@ -26,7 +26,7 @@ class Answer(msgspec.Struct, frozen=True, tag=True):
 
 
 class Copy(msgspec.Struct, frozen=True, tag=True):
-    """The primary tells a copy what `key` holds now."""
+    """The primary's new value of `key`, for a copy."""
 
     key: str
     value: int

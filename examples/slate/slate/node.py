@@ -14,21 +14,21 @@ LOG = "log"
 
 
 class SlateNode:
-    """The first member is the primary and does all the work; the others hold copies of what it told them."""
+    """The first member is the primary and does all the work; the others hold copies of its values."""
 
     def __init__(self, ports: Ports, members: tuple[NodeId, ...], flushes: bool) -> None:
         self.ports = ports
         self.members = members
         self.flushes = flushes
-        self.values: dict[str, int] = {}  # what each key holds, as far as this node knows
+        self.values: dict[str, int] = {}  # The value of each key, as far as this node knows.
 
     @property
     def is_primary(self) -> bool:
-        """Is this the node that may write?"""
+        """True for the node that may write."""
         return self.ports.node_id == self.members[0]
 
     def start(self) -> None:
-        """Read the log. Its last line may be torn: the crash came while it was written, and nobody was answered."""
+        """Read the log. Its last line may be torn by a crash while it was written; then no client got an answer."""
         whole, _, torn = self.ports.storage.read(LOG).rpartition(b"\n")
         for line in whole.splitlines():
             key, value = json.loads(line)
@@ -37,11 +37,11 @@ class SlateNode:
             self.ports.storage.truncate(LOG, len(whole) + bool(whole))
 
     def status(self) -> NodeStatus:
-        """Who leads; faults are aimed by it."""
+        """Return the role of the node, by which faults are aimed."""
         return NodeStatus(role="leader" if self.is_primary else "follower", generation=1, leader=self.members[0])
 
     def receive(self, source: NodeId, message: Any) -> None:
-        """A request of a client, or a copy from the primary."""
+        """Handle a request of a client, or a copy from the primary."""
         if isinstance(message, Copy):
             self.values[message.key] = message.value
         else:
@@ -61,7 +61,7 @@ class SlateNode:
         return Answer(request.number)
 
     def write(self, key: str, value: int) -> None:
-        """On disk first: what is sent after `fsync` leaves when it is done, so no answer promises too much."""
+        """Write to disk first: messages sent after `fsync` leave when it is done, so no answer promises too much."""
         self.ports.storage.append(LOG, json.dumps([key, value]).encode() + b"\n")
         if self.flushes:
             self.ports.storage.fsync(LOG)

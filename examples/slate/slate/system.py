@@ -1,4 +1,4 @@
-"""Slate as Faultline sees it: what it promises, its options, its planted bug, and how nodes and clients are made."""
+"""Slate as Faultline sees it: its promise, its options, its planted bug, and the makers of nodes and clients."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NO_FLUSH = PlantedBug(
     campaign=str(Path(__file__).parent / "power-cuts.toml"),
     caught_by=("linearizability",),
     worlds=("simulated",),
-    why_not="a killed process loses nothing: the operating system keeps what it has written, only a power cut loses it",
+    why_not="a killed process loses no write: the operating system keeps its writes, and only a power cut loses them",
 )
 
 
@@ -32,16 +32,16 @@ class Slate:
 
     name = "slate"
     promise = "every key is a linearizable register, as long as reads go to the primary"
-    summary = "one primary with a log on disk, and copies that are told later"
+    summary = "one primary with a log on disk, and copies that are updated later"
     patterns = ("write-ahead-log", "leader-and-followers")
     functions = FUNCTIONS
     options: Mapping[str, OptionDescription] = {
         "read_from": OptionDescription(
             default="primary",
             choices=("primary", "nearest"),
-            summary="who answers reads; the nearest node may not have been told yet (expected: stale reads)",
+            summary="the node that answers reads; the nearest may lack the latest write (expected: stale reads)",
         ),
-        "timeout_ms": OptionDescription(default="400", summary="how long a client waits for an answer"),
+        "timeout_ms": OptionDescription(default="400", summary="the time that a client waits for an answer"),
     }
     planted_bugs: Mapping[str, PlantedBug] = {NO_FLUSH.name: NO_FLUSH}
     messages: tuple[type[msgspec.Struct], ...] = (Request, Answer, Copy)
@@ -49,7 +49,7 @@ class Slate:
     def node(
         self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], planted_bugs: frozenset[str]
     ) -> SlateNode:
-        """A node with empty memory; it finds what it knew in its storage."""
+        """Return a node with empty memory; it restores its state from its storage."""
         return SlateNode(ports, members, flushes=NO_FLUSH.name not in planted_bugs)
 
     def client(
@@ -60,12 +60,12 @@ class Slate:
         options: Mapping[str, str],
         planted_bugs: frozenset[str],
     ) -> SlateClient:
-        """A client; `node` is the nearest to it. Raises UsageError for a timeout that is none."""
+        """Return a client; `node` is the nearest to it. Raise UsageError for an invalid timeout."""
         if int(options["timeout_ms"]) < 1:
             raise UsageError("Option timeout_ms must be at least 1.", "The default is 400.")
         reads_from = node if options["read_from"] == "nearest" else members[0]
         return SlateClient(ports, members[0], reads_from, 1_000 * int(options["timeout_ms"]))
 
     def invariants(self) -> list[Invariant]:
-        """None: what clients see says enough here."""
+        """Return no invariants: the answers to clients show enough here."""
         return []

@@ -1,4 +1,4 @@
-"""Slate keeps the contract, its promise holds under what it bears, and its planted bug is found."""
+"""Slate keeps the contract, its promise holds under the fault sets it bears, and its planted bug is found."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
--- One row per cell: how its runs ended, and what their operations came to.
+-- One row per cell: how its runs and operations ended.
 SELECT
   cell,
   count(*)                                        AS runs,

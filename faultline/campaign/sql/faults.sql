@@ -1,4 +1,4 @@
--- One row per kind of fault in a cell: how often it was injected, whether it bit, and whether it met any operation.
+-- One row per kind of fault in a cell: how often it was injected and took effect, and whether it met any operation.
 SELECT
   cell,
   fault.kind,

@@ -1,6 +1,6 @@
--- Latency quantiles of completed operations by function, outcome and whether a fault was on meanwhile.
+-- Latency quantiles of completed operations by function, outcome and whether a fault was in force.
 -- Samples carry three significant digits, so that few different ones have to be counted. A quantile between two of them
--- has two decimals at most; rounding to three takes away what floating-point numbers add to that.
+-- has two decimals at most; rounding to three removes the error of floating-point numbers.
 WITH samples AS (
   SELECT cell, part.f, part.outcome, part.during_fault, part.max_us, part.latency_us
   FROM runs LATERAL VIEW explode(latency) AS part

@@ -4,10 +4,9 @@ Shape: `insert` with `[id-a, id-b]`, of which one is null, for a key (or `[key, 
 transaction first reads by predicate whether either table has a row for the key, and inserts into its own table only if
 both have none; otherwise it fails. At most two transactions try each key, one for each table.
 
-Each of them reads what the other's insert would change. In a serializable order one comes first, and the second sees
-its row and fails. When both inserts are acknowledged, each anti-depends on the other (Adya 1999, definition of G2;
-Jepsen's `tests.adya`). An indeterminate insert may not have happened, so it proves nothing.
-"""
+Each of them reads the state that the other's insert would change. In a serializable order one comes first, and the
+second sees its row and fails. When both inserts are acknowledged, each anti-depends on the other (Adya 1999, definition
+of G2; Jepsen's `tests.adya`). An indeterminate insert may not have happened, so it proves nothing."""
 
 from __future__ import annotations
 
@@ -28,12 +27,12 @@ _EXPECTED = "`insert` of [id, null] or [null, id] for a key, where a second inse
 
 
 class AdyaG2Checker:
-    """Of the inserts that each exclude the other, at most one is acknowledged."""
+    """A checker that at most one of two inserts that exclude each other is acknowledged."""
 
     name = "adya-g2"
 
     def check(self, history: History, run: RunRecord | None = None) -> CheckResult:
-        """The verdict on every key of `history`; of `run` nothing is needed."""
+        """Return the verdict on every key of `history`; of `run` nothing is needed."""
         expect_functions(self.name, history, ("insert",), _EXPECTED)
         conclusion = Conclusion(self.name, history)
         inserted: dict[Any, list[int]] = {}
@@ -49,7 +48,7 @@ class AdyaG2Checker:
             [Case(key, tuple(rows)) for key, rows in inserted.items() if len(rows) > 1],
             lambda case: (
                 f"{client(history, case.rows[0])} and {client(history, case.rows[1])} both inserted for key "
-                f"{told(case.what)}, although each had to find that nobody else had"
+                f"{told(case.what)}, although each had to find no other one"
             ),
             noun="such pair",
         )

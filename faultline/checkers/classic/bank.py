@@ -1,13 +1,11 @@
 """A bank, whose accounts always add up to the same (Jepsen's `bank`).
 
-Shape: `transfer` with `{"from": a, "to": b, "amount": n}`, which is not looked at; `read`, whose result maps every
-account to its balance. The first ok read says which accounts there are and what they add up to, unless `accounts` and
-`total` do.
+Shape: `transfer` with `{"from": a, "to": b, "amount": n}`, which is ignored; `read`, whose result maps every account
+to its balance. The first ok read gives the accounts and their total, unless `accounts` and `total` do.
 
 An ok read is wrong when the total differs, when an account is missing, unknown or without a balance, or when a balance
-is below zero, unless `negative_balances` are allowed. A read that sees half of a transfer is what snapshot isolation
-forbids; a total that stays wrong is a lost or doubled transfer, so the *first* and the *worst* wrong total are told.
-"""
+is below zero, unless `negative_balances` are allowed. Snapshot isolation forbids a read that sees half of a transfer; a
+total that stays wrong is a lost or doubled transfer, so the *first* and the *worst* wrong total are reported."""
 
 from __future__ import annotations
 
@@ -32,7 +30,7 @@ _EXPECTED = '`transfer` of {"from", "to", "amount"}, and `read` that answers {ac
 
 
 class BankChecker:
-    """Every read sees all accounts, none overdrawn, and the one total."""
+    """A checker that every read sees all accounts, none overdrawn, and the one total."""
 
     name = "bank"
 
@@ -48,7 +46,7 @@ class BankChecker:
         self.negative_balances = negative_balances
 
     def check(self, history: History, run: RunRecord | None = None) -> CheckResult:
-        """The verdict on every ok read of `history`; of `run` nothing is needed."""
+        """Return the verdict on every ok read of `history`; of `run` nothing is needed."""
         expect_functions(self.name, history, ("read", "transfer"), _EXPECTED)
         conclusion = Conclusion(self.name, history)
         reads = {

@@ -1,18 +1,17 @@
 """A register under causal consistency, used by one session after the other (Jepsen's `causal`).
 
 Shape: for each key, `read-init`, `write` of 1, `read`, `write` of 2, `read` …: every operation causally follows the one
-before it, because it begins after that has ended, in the same session, or in another one that was told of it. So under
+before it, because it begins after that has ended, in the same session, or in another one that knew of it. So under
 causal consistency each read must see all writes that ended before it began; with none it sees null or 0.
 
 A read that *overlaps* a write may see it or not; an indeterminate write may be seen from its beginning on, by any read.
 Values must be unique within a key, so that a read names its write.
 
-Whether a write that a read misses is lost is not asked: a causal store may hold it back as long as it likes.
+The checker does not decide whether a missed write is lost: a causal store may hold it back for any time.
 
 Limit: that operations of different sessions on one key follow one another causally is the workload's promise, which
-this history cannot show. With `sessions_only` just what a process did itself is held against it, as for keys that are
-used by several sessions at a time. The isolation checker `causal` judges arbitrary transactions.
-"""
+this history cannot show. With `sessions_only` a read is compared only with operations of its own process, as for keys
+that several sessions use at a time. The isolation checker `causal` judges arbitrary transactions."""
 
 from __future__ import annotations
 
@@ -37,7 +36,7 @@ _INITIAL = (None, 0)
 
 
 class CausalChecker:
-    """Each read of a key sees the last of the writes that causally precede it, or a later one."""
+    """A checker that each read of a key sees the last of the writes that causally precede it, or a later one."""
 
     name = "causal-register"
 
@@ -45,14 +44,16 @@ class CausalChecker:
         self.sessions_only = sessions_only
 
     def check(self, history: History, run: RunRecord | None = None) -> CheckResult:
-        """The verdict on every key of `history`; of `run` nothing is needed."""
+        """Return the verdict on every key of `history`; of `run` nothing is needed."""
         expect_functions(self.name, history, ("read-init", "read", "write"), _EXPECTED)
         conclusion = Conclusion(self.name, history)
         for key, rows in history.rows_by_key().items():
             self._judge(conclusion, key, rows)
         if not conclusion.counts["reads"]:
             conclusion.doubt(f"No read succeeded among {counted(len(history), 'operation')}, so nothing is known.")
-        return conclusion.result(f"All {counted(conclusion.counts['reads'], 'read')} see what causally precedes them.")
+        return conclusion.result(
+            f"All {counted(conclusion.counts['reads'], 'read')} see the writes that causally precede them."
+        )
 
     def _judge(self, conclusion: Conclusion, key: str | None, rows: Sequence[int]) -> None:
         history = conclusion.history
@@ -84,7 +85,7 @@ class CausalChecker:
 
 
 class _NewestWrites:
-    """For each read, the acknowledged write before it that began last: what it sees must not precede that one."""
+    """For each read, the acknowledged write before it that began last: its value must not precede that write."""
 
     def __init__(self, history: History, writes: Sequence[int], sessions_only: bool) -> None:
         self._history, self._sessions_only = history, sessions_only
@@ -94,7 +95,7 @@ class _NewestWrites:
         self._newest: dict[int | None, int] = {}
 
     def before(self, read: int) -> int | None:
-        """Reads must be asked for in order of invocation."""
+        """Return that write for the read in `row`; the caller asks in order of invocation."""
         history = self._history
         while self._next < len(self._done):
             write = self._done[self._next]
@@ -110,7 +111,7 @@ class _NewestWrites:
 def _wrong(
     history: History, read: int, writes: dict[Any, int], newest: int | None
 ) -> tuple[str | None, tuple[int, ...]]:
-    """The anomaly of one read, and the rows besides it that show it."""
+    """Return the anomaly of one read, and the rows besides it that show it."""
     seen = token(history.result[read])
     write = writes.get(seen)
     if write is None:

@@ -3,13 +3,13 @@
 Shape: `write` of a value, blindly, each value once; `read`, whose result is the list of all values of the key's group.
 
 Strict serializability, and any store that makes writes visible in the order in which they were acknowledged, promises:
-if write A was acknowledged before write B began, then whoever sees B sees A. A store that is only serializable may
-break it, hence the name: to its readers, causes come after their effects (CockroachDB's documentation calls this
+if write A was acknowledged before write B began, then a reader that sees B sees A. A store that is only serializable
+may break it, hence the name: to its readers, causes come after their effects (CockroachDB's documentation calls this
 "causal reverse").
 
 For each read: of the writes it sees, take the one that began last; every write that was acknowledged before that must
-be seen as well. With the writes in order of acknowledgement that is a count over a prefix, so that a read costs its
-own length and a binary search.
+be seen as well. With the writes in order of acknowledgement this is a count over a prefix, so that a read costs its own
+length and a binary search.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ _EXPECTED = "`write` of values that are unique for their key, and `read` that an
 
 
 class CausalReverseChecker:
-    """Whoever sees a write sees all that were acknowledged before it began."""
+    """A checker that a reader of a write sees all writes that were acknowledged before it began."""
 
     name = "causal-reverse"
 
     def check(self, history: History, run: RunRecord | None = None) -> CheckResult:
-        """The verdict on every key of `history`; of `run` nothing is needed."""
+        """Return the verdict on every key of `history`; of `run` nothing is needed."""
         expect_functions(self.name, history, ("read", "write"), _EXPECTED)
         conclusion = Conclusion(self.name, history)
         for key, rows in history.rows_by_key().items():
@@ -88,7 +88,7 @@ class _Writes:
         self.ends = [history.complete_index[row] for row in self.acknowledged]
 
     def missing(self, seen: dict[Any, None], read: int) -> list[Case]:
-        """The first write that a read should have seen, given what it did see; at most one case for each read."""
+        """Return the first write that a read should have seen, given its values; at most one case for each read."""
         history = self.history
         known = [self.row_of[value] for value in seen if value in self.row_of]
         if not known:

@@ -1,14 +1,14 @@
-"""How wrong each node's clock was over time, as data for a plot (Jepsen's `clock-plot`).
+"""The offset of each node's clock over time, as data for a plot (Jepsen's `clock-plot`).
 
 Shape: any history. Offsets come from two places:
 
 - fault events that carry `clock_offsets_us`, or Jepsen's `clock-offsets` in seconds: a map from node to offset;
 - Faultline's own clock faults. A step moves the clock at its start and is undone at its end; a strobe lies between
-  its two ends all the time, so both are given; a drift grows with time. What was planned says by how much, and only
-  faults whose probe confirmed them count.
+  its two ends all the time, so both are given; a drift grows with time. The plan has the amounts, and only faults
+  whose probe confirmed them count.
 
-`detail["offsets_us"]` maps each node to `[time_us, offset_us]` in order of time, to be drawn as steps. Always *pass*.
-"""
+`detail["offsets_us"]` maps each node to `[time_us, offset_us]` in order of time, to be drawn as steps. The verdict is
+always *pass*."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _KINDS = ("clock-step", "clock-strobe", "clock-drift")
 
 
 class ClockChecker:
-    """Collects the offsets of clocks. `detail["unmeasured"]` counts clock faults of which no amount is known."""
+    """A collector of the offsets of clocks. `detail["unmeasured"]` counts clock faults of an unknown amount."""
 
     name = "clock"
 
     def check(self, history: History, run: RunRecord | None = None) -> CheckResult:
-        """The offsets over time in `history`; `run` knows by how much its faults moved the clocks."""
+        """Return the offsets over time in `history`; `run` has the amounts by which its faults moved the clocks."""
         offsets: dict[str, list[list[int]]] = {}
         planned = _Planned(run)
         for event in history.faults:
@@ -56,7 +56,7 @@ def _sentence(series: dict[str, list[list[int]]]) -> str:
 
 
 def _reported(event: FaultEvent) -> Iterator[_Point]:
-    """Offsets that the event itself tells."""
+    """Yield the offsets in the event itself."""
     exact: dict[str, Any] = event.value.get("clock_offsets_us") or {}
     seconds: dict[str, Any] = event.value.get("clock-offsets") or {}
     for node, offset_us in exact.items():
@@ -66,7 +66,7 @@ def _reported(event: FaultEvent) -> Iterator[_Point]:
 
 
 class _Planned:
-    """Offsets that follow from the clock faults of the run's plan: each fault by its number, from start to stop."""
+    """The offsets that follow from the clock faults of the run's plan: each fault by its number, from start to stop."""
 
     def __init__(self, run: RunRecord | None) -> None:
         self._faults = run.plan.faults if run is not None else ()
@@ -74,7 +74,7 @@ class _Planned:
         self.unmeasured = 0
 
     def points(self, event: FaultEvent) -> Iterator[_Point]:
-        """What an event adds to the series."""
+        """Yield the points that an event adds to the series."""
         step, _, kind = event.f.partition("-")
         number = event.value.get("fault")
         if kind not in _KINDS or not isinstance(number, int):

@@ -1,10 +1,10 @@
 """Several checkers as one: the worst verdict of all, and every finding.
 
-Violation outranks unknown, which outranks pass; harness errors and vacuous runs stand where `merge` has them. A checker
-that crashes is *unknown*, and what it cannot say takes nothing from what the others found.
+Violation outranks unknown, which outranks pass; harness errors and vacuous runs are ranked as in `merge`. A checker
+that crashes is *unknown*, and the findings of the others stand.
 
 `parallel` runs them in threads. Checkers in pure Python share one interpreter lock and gain nothing; those that spend
-their time in native kernels, or reading files, do. The results stand in the order of the checkers either way.
+their time in native kernels, or reading files, do. The results are in the order of the checkers either way.
 """
 
 from __future__ import annotations
@@ -24,12 +24,13 @@ __all__ = ["ComposedChecker", "compose"]
 
 
 def compose(*checkers: Checker, name: str = "compose", parallel: bool = False) -> ComposedChecker:
-    """One checker that asks all of `checkers`."""
+    """Return one checker that asks all of `checkers`."""
     return ComposedChecker(checkers, name=name, parallel=parallel)
 
 
 class ComposedChecker:
-    """Asks each of `checkers`. `detail["checks"]` holds their results by name, a repeated name with its number."""
+    """A checker that asks each of `checkers`. `detail["checks"]` has their results by name, a repeated name
+    numbered."""
 
     def __init__(self, checkers: Sequence[Checker], *, name: str = "compose", parallel: bool = False) -> None:
         self.name = name
@@ -37,7 +38,7 @@ class ComposedChecker:
         self.parallel = parallel
 
     def check(self, history: History, run: RunRecord) -> CheckResult:
-        """The merged result; nothing to ask is *vacuous*, for it says nothing."""
+        """Return the merged result; without any checker it is *vacuous*."""
         results = self._results(history, run)
         return CheckResult(
             checker=self.name,
@@ -77,7 +78,7 @@ def _sentence(results: Sequence[CheckResult]) -> str:
 
 
 def _reason(results: Sequence[CheckResult]) -> Reason | None:
-    """Why nothing is known, where that is the worst."""
+    """Return the reason of the worst result, where that is *unknown*."""
     if merge(result.verdict for result in results) is not Verdict.UNKNOWN:
         return None
     return next(result.reason for result in results if result.verdict is Verdict.UNKNOWN)

@@ -1,4 +1,4 @@
-"""A counter, whose reads must lie within what the additions around them allow (Jepsen's `counter`, both ways).
+"""A counter, whose reads must lie within the bounds of the additions around them (Jepsen's `counter`, both ways).
 
 Shape: `add` with an integer, which may be negative; `increment` and `decrement` with a positive integer or null for
 1; `read`, whose result is an integer. One counter for each key, 0 (or `initial`) at first.
@@ -6,7 +6,7 @@ Shape: `add` with an integer, which may be negative; `increment` and `decrement`
 At any moment an addition that was acknowledged counts, one that certainly failed never counts, and one that is in
 flight or indeterminate may count or not: it widens the bounds, downwards when it is negative. The counter lies between
 these bounds all the time, so a read lies between the least lower bound and the greatest upper bound while it was in
-flight. Neighbouring bounds overlap, therefore nothing between the two is excluded.
+flight. Neighbouring bounds overlap, therefore every value between the two is possible.
 
 Limits: bounds are necessary and not sufficient. A read of 7 after additions of 10 in flight is not refused, nor are
 two reads whose values contradict one another; the linearizability checker sees those, at its price.
@@ -35,7 +35,7 @@ _SIGNS = {"add": 1, "increment": 1, "decrement": -1}
 
 
 class CounterChecker:
-    """Every read lies within the bounds that the additions around it allow."""
+    """A checker that every read lies within the bounds that the additions around it allow."""
 
     name = "counter"
 
@@ -43,7 +43,7 @@ class CounterChecker:
         self.initial = initial
 
     def check(self, history: History, run: RunRecord | None = None) -> CheckResult:
-        """The verdict on every counter of `history`; of `run` nothing is needed."""
+        """Return the verdict on every counter of `history`; of `run` nothing is needed."""
         expect_functions(self.name, history, (*_SIGNS, "read"), _EXPECTED)
         conclusion = Conclusion(self.name, history)
         for key, rows in history.rows_by_key().items():
@@ -71,7 +71,7 @@ class CounterChecker:
         conclusion.detail.setdefault("out_of_bounds", []).extend(outside[:8])
 
     def _delta(self, history: History, row: int) -> int:
-        """By how much the operation in `row` would change the counter; a read is checked for its answer instead."""
+        """Return the change of the counter by the operation in `row`; check the answer of a read instead."""
         f, value = history.f[row], history.value[row]
         if f == "read":
             if history.outcome[row] == "ok":
@@ -90,7 +90,7 @@ def _told_span(lower: int, upper: int) -> str:
 def bounds_of_reads(
     history: History, rows: Sequence[int], initial: int, delta_of: Callable[[History, int], int]
 ) -> dict[int, tuple[int, int]]:
-    """For each ok read the least lower and the greatest upper bound while it was in flight."""
+    """Return, for each ok read, the least lower and the greatest upper bound while it was in flight."""
     lower, upper = _Minima(initial), _Minima(-initial)
     bounds = {}
     for index, row, is_end in _events(history, rows):
@@ -106,7 +106,7 @@ def bounds_of_reads(
 
 
 def _events(history: History, rows: Sequence[int]) -> Iterator[tuple[int, int, bool]]:
-    """The beginnings, and the ends that settle something, of operations in order of index."""
+    """Return the beginnings, and the ends that move a bound, of operations in order of index."""
     events = [(history.invoke_index[row], row, False) for row in rows]
     events += [
         (history.complete_index[row], row, True)
@@ -128,7 +128,7 @@ class _Minima:
         self._values = [value]
 
     def move(self, index: int, delta: int) -> None:
-        """The number changes by `delta` at `index`."""
+        """Change the number by `delta` at `index`."""
         self._now += delta
         covers = index
         while self._values and self._values[-1] >= self._now:
@@ -138,5 +138,5 @@ class _Minima:
         self._values.append(self._now)
 
     def since(self, index: int) -> int:
-        """The least value from `index` until now."""
+        """Return the least value from `index` until now."""
         return self._values[bisect_right(self._covers, index) - 1]

@@ -1,9 +1,9 @@
-"""Errors that nobody expected, grouped by their code (Jepsen's `unhandled-exceptions`).
+"""Unexpected errors, grouped by their code (Jepsen's `unhandled-exceptions`).
 
-Shape: any. An operation that ended `fail` or `info` has an error code; codes in `handled` are what the client's author
-expects, such as timeouts. All others are told, most frequent first, with how they ended and a few examples. The verdict
-is always *pass*: an error is no broken promise, but reading this list finds clients that misclassify their errors.
-"""
+Shape: any. An operation that ended `fail` or `info` has an error code; the client's author expects the codes in
+`handled`, such as timeouts. All others are reported, most frequent first, with their outcome and a few examples. The
+verdict is always *pass*: an error is no broken promise, but reading this list finds clients that misclassify their
+errors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CODE_LENGTH_MAX = 120
 
 
 class UnhandledErrorsChecker:
-    """Groups errors by code. `detail["errors"]` has a record for each, the most frequent first."""
+    """A checker that groups errors by code. `detail["errors"]` has a record for each, the most frequent first."""
 
     name = "errors"
 
@@ -30,7 +30,7 @@ class UnhandledErrorsChecker:
         self.handled = frozenset(handled)
 
     def check(self, history: History, run: RunRecord | None = None) -> CheckResult:
-        """The errors of `history`; of `run` nothing is needed."""
+        """Return the errors of `history`; of `run` nothing is needed."""
         rows_by_code: dict[str, list[int]] = {}
         for row, error in enumerate(history.error):
             if error is not None and history.complete_index[row] != OPEN and error not in self.handled:
@@ -46,7 +46,7 @@ class UnhandledErrorsChecker:
 
 def _sentence(ranked: Sequence[tuple[str, list[int]]]) -> str:
     if not ranked:
-        return "No operation ended with an error that was not expected."
+        return "No operation ended with an unexpected error."
     told_codes = ", ".join(f"{told(code)} ({len(rows)})" for code, rows in ranked[:3])
     return f"{counted(sum(len(rows) for _, rows in ranked), 'operation')} ended with unexpected errors: {told_codes}."
 

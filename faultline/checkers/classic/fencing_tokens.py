@@ -1,6 +1,6 @@
-"""Fencing tokens: what is handed out with a lock must grow, and no number may be given twice.
+"""Fencing tokens: the token of a lock must grow, and no token may be given twice.
 
-Both kinds of locks are judged by this, those that are held until they are released and those that end by themselves.
+Both kinds of locks use this module: those that are held until they are released and those that end by themselves.
 
 Source: Kleppmann, "How to do distributed locking" (2016).
 """
@@ -21,7 +21,7 @@ DUPLICATED_TOKEN = "duplicated-fencing-token"
 
 
 def judge_granted_tokens(conclusion: Conclusion, key: str | None, tokens: Mapping[int, int]) -> None:
-    """Accuse acquires (rows with the token each was given) whose token went back, or was given before."""
+    """Report acquires (rows with the token each was given) whose token went back, or was given before."""
     history = conclusion.history
     first: dict[int, int] = {}
     twice = [Case(token, (first[token], row)) for row, token in tokens.items() if first.setdefault(token, row) != row]
@@ -48,7 +48,7 @@ def judge_granted_tokens(conclusion: Conclusion, key: str | None, tokens: Mappin
 
 
 def smaller_than_before(history: History, tokens: Mapping[int, int]) -> list[Case]:
-    """The rows whose token is smaller than the greatest of those that had ended before they began."""
+    """Return the rows whose token is smaller than the greatest of those that had ended before they began."""
     return [
         Case(tokens[row], (before, row))
         for before, row in _greatest_before(history, tokens)
@@ -57,7 +57,7 @@ def smaller_than_before(history: History, tokens: Mapping[int, int]) -> list[Cas
 
 
 def _greatest_before(history: History, tokens: Mapping[int, int]) -> Iterator[tuple[int, int]]:
-    """For each row: the row with the greatest token of those that had ended before it began, and itself."""
+    """Yield, for each row, the row with the greatest token of those that had ended before it began, and itself."""
     events = [(history.invoke_index[row], row, False) for row in tokens]
     events += [(ended(history, row), row, True) for row in tokens]
     greatest: int | None = None

@@ -5,16 +5,16 @@ tokens; `release`; and `write` to the resource that the lock guards, with `{"tok
 value. One lock, and one resource, for each key.
 
 - **mutual exclusion**: a client *certainly* holds the lock from the end of an ok acquire to the beginning of its next
-  release, whatever that release came to (a `fail` did nothing, and the hold goes on); with `lease_us`, no longer than
+  release, whatever its outcome (after a `fail` the hold goes on); with `lease_us`, no longer than
   that after the acquire began. Two such spans of different clients must not overlap. An indeterminate acquire proves
-  no hold, so it accuses nobody; and it excuses a release without a hold.
+  no hold, so it is never a finding; and it excuses a release without a hold.
 - **tokens**: an acquire that begins after another has ended gets a greater token, and no token is given twice.
 - **fencing** (Kleppmann, "How to do distributed locking", 2016): once the resource has acknowledged a write with one
   token, it must not accept a write with a smaller one that begins afterwards.
 
-Without `lease_us` the lock is held until it is released; a client that crashed holds it for ever. Everything is a
-necessary condition checked in one sweep; that the lock's *answers* fit one order is what the linearizability checker
-with the model `mutex` decides.
+Without `lease_us` the lock is held until it is released; a client that crashed holds it for ever. All of these are
+necessary conditions, checked in one sweep; whether the lock's *answers* fit one order is decided by the linearizability
+checker with the model `mutex`.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ STALE_WRITE = "stale-write-accepted"
 TWO_HOLDERS = "two-holders"
 
 _NEVER_US = 1 << 62
-_EXPECTED = "`acquire` that may answer a fencing token, `release`, and `write` of {token: n} to what the lock guards."
+_EXPECTED = "`acquire` that may answer a fencing token, `release`, and `write` of {token: n} to the guarded resource."
 
 
 class LockChecker:
-    """Nobody holds the lock while another does, tokens grow, and stale tokens are refused."""
+    """A checker that no two clients hold the lock at once, tokens grow, and stale tokens are refused."""
 
     name = "lock"
 
@@ -55,7 +55,7 @@ class LockChecker:
         self.lease_us = lease_us
 
     def check(self, history: History, run: RunRecord | None = None) -> CheckResult:
-        """The verdict on every lock of `history`; of `run` nothing is needed."""
+        """Return the verdict on every lock of `history`; of `run` nothing is needed."""
         expect_functions(self.name, history, ("acquire", "release", "write"), _EXPECTED)
         conclusion = Conclusion(self.name, history)
         for key, rows in history.rows_by_key().items():
@@ -126,7 +126,7 @@ class _Hold:
 
 
 def _holds(history: History, rows: Sequence[int], lease_us: int | None) -> tuple[list[_Hold], list[int]]:
-    """The certain holds, and the ok releases of clients that cannot have held the lock."""
+    """Return the certain holds, and the ok releases of clients that cannot have held the lock."""
     held: dict[int, int] = {}
     excused: set[int] = set()
     spans: list[tuple[int, int | None]] = []
@@ -149,7 +149,7 @@ def _holds(history: History, rows: Sequence[int], lease_us: int | None) -> tuple
 
 
 def _hold(history: History, acquire: int, until: int | None, lease_us: int | None) -> _Hold:
-    """A hold from the end of `acquire` to the beginning of `until`, or to the end of its lease."""
+    """Return a hold from the end of `acquire` to the beginning of `until`, or to the end of its lease."""
     until_us = _NEVER_US if until is None else history.invoke_us[until]
     if lease_us is not None:
         until_us = min(until_us, history.invoke_us[acquire] + lease_us)
@@ -158,7 +158,7 @@ def _hold(history: History, acquire: int, until: int | None, lease_us: int | Non
 
 
 def _overlaps(history: History, holds: Sequence[_Hold], lease_us: int | None) -> Iterator[Case]:
-    """Of holds in order of their beginning: each that begins while the longest one before it lasts."""
+    """Yield, of holds in order of their beginning, each that begins while the longest one before it lasts."""
     longest: _Hold | None = None
     for hold in sorted(holds, key=lambda hold: hold.begin):
         if longest is not None and longest.end > hold.begin and (lease_us is None or longest.end_us > hold.begin_us):

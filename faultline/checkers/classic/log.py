@@ -1,13 +1,13 @@
 """Append-only logs with offsets, as Kafka has them (Jepsen's `kafka`).
 
-The shape of operations stands in `log_shape`. Values are sent to a key at most once. From everything that was sent and
-polled the checker learns the log of each key: which value stands at which offset.
+The shape of operations is in `log_shape`. Values are sent to a key at most once. From all sends and polls the checker
+learns the log of each key: the value at each offset.
 
-| anomaly               | what it says                                                                                |
+| anomaly               | meaning                                                                                     |
 |-----------------------|----------------------------------------------------------------------------------------------|
 | `inconsistent-offset` | two values were seen at one offset of one key                                               |
-| `duplicated-message`  | one value stands at two offsets                                                             |
-| `lost-write`          | an acknowledged value was never polled by anyone, though something behind it was            |
+| `duplicated-message`  | one value is at two offsets                                                                 |
+| `lost-write`          | an acknowledged value was never polled, though a later offset was                           |
 | `aborted-read`        | a value was polled whose send certainly failed (G1a)                                        |
 | `garbage-read`        | a value was polled that had never been sent                                                 |
 | `future-read`         | a value was polled before its send began                                                    |
@@ -16,12 +16,12 @@ polled the checker learns the log of each key: which value stands at which offse
 | `nonmonotonic-send`   | a producer's later send to a key was put at a smaller offset than its earlier one           |
 
 Skips and steps back are *internal* within one operation and *external* between two of one process; an `assign`,
-`subscribe` or failed poll in between sets the position anew, and under `subscribe`, where the group moves partitions at
-will, external ones are only counted (`tolerated`). Offsets that hold nothing, such as transaction markers, are no skip.
+`subscribe` or failed poll in between sets a new position, and under `subscribe`, where the group moves partitions at
+will, external ones are only counted (`tolerated`). Empty offsets, such as transaction markers, are no skip.
 
-`lost-write` takes for granted that somebody polls each key from its beginning (`from_beginning`); otherwise only what
-lies between polled offsets is lost. Acknowledged values behind everything that was polled are *unseen*, and make the
-verdict *unknown*: the end of the log was not looked at.
+`lost-write` assumes that a consumer polls each key from its beginning (`from_beginning`); otherwise only values between
+polled offsets are lost. Acknowledged values after all polled ones are *unseen*, and make the verdict *unknown*: the end
+of the log was not read.
 
 Not judged: cycles between transactions, and committed offsets. Everything is linear but for sorting and binary search.
 """
@@ -48,7 +48,8 @@ _Key = tuple[str, Any]
 
 
 class LogChecker:
-    """Every acknowledged message stands once in the log, in its place, and consumers see the log in order."""
+    """A checker that every acknowledged message is once in the log, in its place, and consumers see the log in
+    order."""
 
     name = "log"
 
@@ -56,7 +57,7 @@ class LogChecker:
         self.from_beginning = from_beginning
 
     def check(self, history: History, run: RunRecord | None = None) -> CheckResult:
-        """The verdict on every key of the log; of `run` nothing is needed."""
+        """Return the verdict on every key of the log; of `run` nothing is needed."""
         judge = _Judge(self.name, history)
         judge.offsets()
         judge.sources()
@@ -70,7 +71,7 @@ class LogChecker:
 
 
 class _Judge:
-    """What stands where in the log, and the cases against it."""
+    """The values and offsets of the log, and the cases against it."""
 
     def __init__(self, name: str, history: History) -> None:
         self.history = history
@@ -108,7 +109,7 @@ class _Judge:
         self.offsets_of.setdefault((key, value), {}).setdefault(offset, row)
 
     def offsets(self) -> None:
-        """Two values at one offset, or one value at two."""
+        """Report two values at one offset, and one value at two."""
         divided = [(place, values) for place, values in self.values_at.items() if len(values) > 1]
         self.conclusion.accuse(
             "inconsistent-offset",
@@ -120,18 +121,18 @@ class _Judge:
         self.conclusion.accuse(
             "duplicated-message",
             [Case(value, tuple(offsets.values())[:2]) for (_, value), offsets in doubled],
-            lambda case: f"{told(case.what)} was sent once and stands at two offsets",
+            lambda case: f"{told(case.what)} was sent once and is at two offsets",
             noun="duplicated message",
         )
 
     def sources(self) -> None:
-        """What was polled must have been sent, and not have failed."""
+        """Report polled values that were not sent, or whose send failed."""
         sends = [(row, value, self.sent.get((key, value))) for (key, value), row in self.polled.items()]
         polled = [(row, value, None if send is None else send.row) for row, value, send in sends]
         accuse_misreads(self.conclusion, polled, did="polled")
 
     def losses(self, from_beginning: bool) -> None:
-        """Acknowledged messages that were never polled, although something behind them was."""
+        """Report acknowledged messages that were never polled, although a later offset was."""
         lost, unseen = [], 0
         for send in self.log.sends:
             if self.history.outcome[send.row] != "ok" or (send.key, send.value) in self.polled:
@@ -149,7 +150,7 @@ class _Judge:
             )
 
     def _witness(self, send: Send) -> int:
-        """An operation that polled something behind the lost message."""
+        """Return an operation that polled an offset behind the lost message."""
         known = self.known[send.key]
         beyond = known[bisect_right(known, send.offset or 0) :]
         return next(
@@ -158,20 +159,21 @@ class _Judge:
         )  # fmt: skip
 
     def consumers(self) -> None:
-        """Skips and steps back, within one operation and between those of one process."""
+        """Report skips and steps back, within one operation and between those of one process."""
         cases: dict[str, list[Case]] = {"poll-skip": [], "nonmonotonic-poll": []}
         for anomaly, key, offset, before, row, is_tolerated in self._steps():
             if is_tolerated:
                 self.conclusion.counts["tolerated"] += 1
             else:
                 cases[anomaly].append(Case(f"{key}@{offset}", (before, row)))
-        skipped = "came to {what} over messages that stand before it, without having been given them"
+        skipped = "came to {what} over earlier messages, without having been given them"
         self._accuse("poll-skip", cases["poll-skip"], skipped, "skip")
-        back = "was given {what} after it had been given something at or behind that"
+        back = "was given {what} after it had been given a message at or behind that"
         self._accuse("nonmonotonic-poll", cases["nonmonotonic-poll"], back, "step back")
 
     def _steps(self) -> Iterator[tuple[str, str, int, int, int, bool]]:
-        """Each wrong step: anomaly, key, offset, the row of the step before, its own row, whether it is tolerated."""
+        """Yield each wrong step: anomaly, key, offset, the row of the step before, its own row, whether it is
+        tolerated."""
         history = self.history
         positions: dict[int, dict[str, tuple[int, int]]] = {}
         subscribed: dict[int, bool] = {}
@@ -205,7 +207,7 @@ class _Judge:
         return "poll-skip" if bisect_left(known, offset) - bisect_right(known, before) > 0 else None
 
     def producers(self) -> None:
-        """Each process's sends to a key stand in the order in which it sent them."""
+        """Report sends of a process to a key that are not in the order in which it sent them."""
         last: dict[tuple[int, str], Send] = {}
         back = []
         for send in self.log.sends:
@@ -216,7 +218,7 @@ class _Judge:
             if before is not None and before.offset is not None and send.offset <= before.offset:
                 back.append(Case(send.value, (before.row, send.row)))
             last[who] = send
-        said = "sent {what}, which was put before something that it had sent earlier"
+        said = "sent {what}, which was put before a message that it had sent earlier"
         self._accuse("nonmonotonic-send", back, said, "such send")
 
     def _accuse(self, anomaly: str, cases: Sequence[Case], said: str, noun: str) -> None:

@@ -1,9 +1,9 @@
 """Panics and fatal errors in the logs of the nodes (Jepsen's `log-file-pattern`).
 
-Shape: any history; what is read are files. Those are `files` below `folder`, when it is given, else the node logs that
+Shape: any history; the checker reads files. Those are `files` below `folder`, when it is given, else the node logs that
 the run names (`run.detail["node_logs"]`). A line that matches one of `patterns` and none of `ignore` is a finding.
 
-A run without logs is *unknown* rather than a pass: nobody has looked.
+A run without logs is *unknown* rather than a pass: no log was read.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ PATTERNS = (
     r"^Traceback \(most recent call last\)",
     r"(?i:checksum mismatch|data corruption)",
 )
-"""What speaks of a crash or of damage in the logs of most systems."""
+"""The patterns of a crash or of damage in the logs of most systems."""
 
 _LINE_LENGTH_MAX = 240
 
 
 class LogPatternChecker:
-    """A violation for each pattern that some line of a node's log matches."""
+    """A checker with a violation for each pattern that some line of a node's log matches."""
 
     name = "log-patterns"
 
@@ -55,7 +55,7 @@ class LogPatternChecker:
         self.files = files
 
     def check(self, history: History, run: RunRecord | None = None) -> CheckResult:
-        """The verdict on the logs of `run`; of `history` nothing is needed."""
+        """Return the verdict on the logs of `run`; of `history` nothing is needed."""
         logs = [log for log in self._logs(run) if log.is_file()]
         found: dict[str, list[tuple[Path, int, str]]] = {}
         for log in logs:
@@ -90,7 +90,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
         return re.compile(pattern)
     except re.error as error:
         raise UsageError(
-            f"`{pattern}` is not a regular expression: {error}.", "Escape what is meant literally."
+            f"`{pattern}` is not a regular expression: {error}.", "Escape characters that are meant literally."
         ) from error
 
 
@@ -113,5 +113,5 @@ def _sentence(findings: Sequence[Finding], logs: int, patterns: int) -> str:
     if findings:
         return findings[0].sentence
     if not logs:
-        return "There are no logs of nodes to look at."
+        return "The run has no logs of nodes."
     return f"{counted(logs, 'log')} of nodes match none of {counted(patterns, 'pattern')}."

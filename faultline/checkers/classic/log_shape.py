@@ -1,4 +1,4 @@
-"""Reading a history of an append-only log: what was sent where, and what was polled.
+"""The reader of a history of an append-only log: its sends and its polls.
 
 Both Jepsen's transactions and plain operations are understood:
 
@@ -32,7 +32,7 @@ Message = tuple[int, Any]
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """One value sent to one key; `offset` None when the log did not say where it put it."""
+    """One value sent to one key; `offset` is None when the log did not answer it."""
 
     row: int
     key: str
@@ -42,7 +42,7 @@ class Send:
 
 @dataclass(frozen=True, slots=True)
 class Poll:
-    """What one ok operation polled of one key, in the order in which it was delivered."""
+    """The messages that one ok operation polled of one key, in the order of delivery."""
 
     row: int
     key: str
@@ -60,7 +60,7 @@ class Log:
 
     @classmethod
     def read(cls, checker: str, history: History) -> Log:
-        """Read `history`; raises UsageError for what is not an operation on a log."""
+        """Read `history`; raise UsageError for an operation that is not one on a log."""
         expect_functions(checker, history, FUNCTIONS, _EXPECTED)
         log = cls(checker, history)
         for row, f in enumerate(history.f):
@@ -82,7 +82,7 @@ class Log:
             self.polls[row] = [Poll(row, key, tuple(messages)) for key, messages in polled.items()]
 
     def _micro(self, row: int) -> Iterator[tuple[str, Any, Any, Any]]:
-        """The micro-operations of a row: function, key, value sent, answer."""
+        """Yield the micro-operations of a row: function, key, value sent, answer."""
         history = self.history
         f, value, result = history.f[row], history.value[row], history.result[row]
         if not _is_transaction(value):
@@ -92,7 +92,7 @@ class Log:
             return
         answers = result if history.outcome[row] == "ok" else [None] * len(value)
         if not isinstance(answers, list | tuple) or len(answers) != len(value):
-            raise self._wrong(row, f"answered {told(answers)}, which does not match what was asked")
+            raise self._wrong(row, f"answered {told(answers)}, which does not match the request")
         for asked, answer in zip(value, answers, strict=True):
             name = str(asked[0]).removeprefix(":")
             if name == "send":

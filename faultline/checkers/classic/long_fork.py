@@ -4,7 +4,7 @@ Shape: `write` with one micro-operation `[["w", k, v]]`, each key written at mos
 `[["r", k, null], …]`, whose result has the values. Either may be called `txn`. Reads come in *groups*: each key
 belongs to one group, and a read reads all of its group.
 
-Under snapshot isolation and everything stronger, what two reads of a group see must be comparable: one of them sees all
+Under snapshot isolation and everything stronger, two reads of a group must be comparable: one of them sees all writes
 that the other does. A read that sees the write of x and not that of y, and another that sees y and not x, is a *long
 fork*, which parallel snapshot isolation allows (Sovran et al., SOSP 2011).
 
@@ -35,12 +35,12 @@ _Seen = dict[Any, Any]
 
 
 class LongForkChecker:
-    """All reads of a group of keys see the writes in one order."""
+    """A checker that all reads of a group of keys see the writes in one order."""
 
     name = "long-fork"
 
     def check(self, history: History, run: RunRecord | None = None) -> CheckResult:
-        """The verdict on every group of `history`; of `run` nothing is needed."""
+        """Return the verdict on every group of `history`; of `run` nothing is needed."""
         expect_functions(self.name, history, ("read", "write", "txn"), _EXPECTED)
         conclusion = Conclusion(self.name, history)
         writes: dict[Any, int] = {}
@@ -80,7 +80,7 @@ class LongForkChecker:
     def _judge_values(
         self, conclusion: Conclusion, reads: dict[int, _Seen], writes: dict[Any, int], values: dict[Any, Any]
     ) -> None:
-        """What was read must be what was written, or, for keys whose writes are not in the history, always the same."""
+        """Report values that were not written, or that differ between reads of keys without a write in the history."""
         history = conclusion.history
         wrong = []
         for row, seen in reads.items():
@@ -111,7 +111,8 @@ class LongForkChecker:
 
 
 def _forks(rows: Sequence[int], reads: dict[int, _Seen]) -> list[Case]:
-    """Neighbours that are not comparable, among the reads of one group in order of how much they see."""
+    """Report neighbours that are not comparable, among the reads of a group in order of the number of writes they
+    see."""
     sights = {row: frozenset(key for key, value in reads[row].items() if value is not None) for row in rows}
     ordered = sorted(rows, key=lambda row: len(sights[row]))
     return [

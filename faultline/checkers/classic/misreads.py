@@ -1,6 +1,6 @@
-"""Reads of values that cannot have been there: which of three things happened, and the sentence for it.
+"""Reads of impossible values: the one of three anomalies that happened, and the sentence for it.
 
-Every checker that knows which operation wrote a value asks here, so that one thing has one name in all of them.
+Every checker that knows the writer of a value uses this module, so that an anomaly has the same name in all of them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MISREADS = {
     "aborted-read": "whose write had definitely failed",
     "future-read": "whose write had not begun",
 }
-"""What is said of the value, for each anomaly."""
+"""The clause about the value, for each anomaly."""
 
 
 def misread(history: History, read: int, write: int | None) -> str | None:
@@ -41,7 +41,7 @@ def accuse_misreads(
     did: str = "read",
     noun: str = "read",
 ) -> None:
-    """Accuse those of `seen` – the row of a read, a value in it, the row that wrote that – which cannot be."""
+    """Report those of `seen` – the row of a read, a value in it, the row that wrote it – that are impossible."""
     cases: dict[str, list[Case]] = {anomaly: [] for anomaly in MISREADS}
     for read, value, write in seen:
         anomaly = misread(conclusion.history, read, write)

@@ -1,14 +1,14 @@
 """Values that never go back: counters, offsets, epochs, timestamps, high-water marks.
 
 Shape: `read`, whose result is a number, or a list of numbers compared from the left, such as `[generation, offset]`;
-null stands before everything. `write`, `add`, `increment` may be there and are not looked at; what an `increment`
-answers counts as an observation too when it is a number. One value for each key.
+null comes before all values. `write`, `add` and `increment` are ignored, but the answer of an `increment` counts as an
+observation when it is a number. One value for each key.
 
-`scope` says who must never see it go back: each `process` (monotonic reads), each `worker`, whose session outlives
-crashed operations, or everybody (`global`): a read that begins after another one has ended must not see less. Each is
-one sweep over the history; a read is compared with the greatest value that was seen before it *began*. What goes back
-for a process or worker is `monotonic-reads-violated`, as for values with versions; for all clients `not-monotonic`.
-"""
+`scope` says for whom the value must never go back: for each `process` (monotonic reads), each `worker`, whose session
+outlives crashed operations, or all clients (`global`): a read that begins after another one has ended must not see
+less. Each is one sweep over the history; a read is compared with the greatest value that was seen before it *began*. A
+value that goes back for a process or worker is `monotonic-reads-violated`, as for values with versions; for all clients
+it is `not-monotonic`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _FUNCTIONS = frozenset(("read", "write", "add", "increment"))
 
 
 class MonotonicChecker:
-    """No value goes back in the eyes of a process, of a worker's session, or of anybody."""
+    """A checker that no value goes back for a process, for a worker's session, or for all clients."""
 
     name = "monotonic"
 
@@ -48,7 +48,7 @@ class MonotonicChecker:
         self.scope = scope
 
     def check(self, history: History, run: RunRecord | None = None) -> CheckResult:
-        """The verdict on every key of `history`; of `run` nothing is needed."""
+        """Return the verdict on every key of `history`; of `run` nothing is needed."""
         expect_functions(self.name, history, _FUNCTIONS, _EXPECTED)
         conclusion = Conclusion(self.name, history)
         for key, rows in history.rows_by_key().items():
@@ -76,7 +76,7 @@ class MonotonicChecker:
         )
 
     def _order(self, history: History, row: int) -> tuple[Any, ...] | None:
-        """What the operation saw, as something that can be compared; None for an operation that saw nothing."""
+        """Return the value that the operation saw, in a comparable form; None for an operation that saw none."""
         f, result = history.f[row], history.result[row]
         if history.outcome[row] != "ok" or f not in ("read", "increment") or (f == "increment" and result is None):
             return None

@@ -1,16 +1,16 @@
-"""Queues, judged by what went in and what came out, whatever the order (Jepsen's `queue` and `total-queue`).
+"""Queues, judged by the elements that went in and came out, in any order (Jepsen's `queue` and `total-queue`).
 
 Shape: `enqueue` with the element as value; `dequeue`, whose result is the element, or null (or a `fail` whose error
-begins with `empty`) for an empty queue; `drain`, whose result is the list of everything that was left. One queue for
+begins with `empty`) for an empty queue; `drain`, whose result is the list of all remaining elements. One queue for
 each key.
 
-- *unexpected*: an element came out that nobody had tried to put in by then, or only by enqueues that certainly failed.
-- *duplicated*: an element came out more often than it was put in. A violation unless `allow_duplicates`, for a queue
-  that promises delivery at least once; Jepsen counts them and stays valid.
-- *lost* (`total-queue` only): an acknowledged element never came out, although the queue was found empty afterwards, by
-  a drain or an empty dequeue. An indeterminate dequeue may have taken one element, an indeterminate drain any number:
-  as many missing elements as that are *unknown*, and only what is beyond them is lost. Without a drain nothing is.
-- *recovered*: the element of an indeterminate enqueue came out; counted only.
+- *unexpected*: an element came out that no client had tried to put in by then, or only by enqueues that certainly
+failed. - *duplicated*: an element came out more often than it was put in. A violation unless `allow_duplicates`, for a
+queue that promises delivery at least once; Jepsen counts them and stays valid. - *lost* (`total-queue` only): an
+acknowledged element never came out, although the queue was found empty afterwards, by a drain or an empty dequeue. An
+indeterminate dequeue may have taken one element, an indeterminate drain any number: as many missing elements as that
+are *unknown*, and only further ones are lost. Without a drain none is. - *recovered*: the element of an indeterminate
+enqueue came out; counted only.
 
 Elements need not be unique. The order of a queue is judged by linearizability, not here.
 """
@@ -38,7 +38,7 @@ _EXPECTED = "`enqueue` of an element, `dequeue` that answers one or null, and `d
 
 
 class QueueChecker:
-    """What comes out was put in, and no more often than that."""
+    """A checker that every element that comes out was put in, and no more often than that."""
 
     name = "queue"
     is_total = False
@@ -47,7 +47,7 @@ class QueueChecker:
         self.allow_duplicates = allow_duplicates
 
     def check(self, history: History, run: RunRecord | None = None) -> CheckResult:
-        """The verdict on every queue of `history`; of `run` nothing is needed."""
+        """Return the verdict on every queue of `history`; of `run` nothing is needed."""
         expect_functions(self.name, history, ("enqueue", "dequeue", "drain"), _EXPECTED)
         conclusion = Conclusion(self.name, history)
         for key, rows in history.rows_by_key().items():
@@ -63,7 +63,7 @@ class QueueChecker:
 
 
 class TotalQueueChecker(QueueChecker):
-    """What was put in comes out, and nothing else does."""
+    """A checker that every element that was put in comes out, and no other one does."""
 
     name = "total-queue"
     is_total = True
@@ -94,7 +94,7 @@ class _Queue:
                 self.found_empty += [row] if (self.history.error[row] or "").startswith("empty") else []
 
     def judge_deliveries(self, allow_duplicates: bool) -> None:
-        """Elements that came out without having been put in, or too often."""
+        """Report elements that came out without having been put in, or too often."""
         unexpected, duplicated = [], []
         for what, element in self.elements.items():
             early = self._first_without_enqueue(element)
@@ -111,7 +111,7 @@ class _Queue:
             self._accuse(DUPLICATED_DELIVERY, duplicated, "came out more often than it was put in")
 
     def judge_losses(self) -> None:
-        """Acknowledged elements that were gone when the queue was found empty, and never came out."""
+        """Report acknowledged elements that were gone when the queue was found empty, and never came out."""
         history = self.history
         empty_begin = max((history.invoke_index[row] for row in self.found_empty), default=-1)
         missing = list(self._missing())
@@ -131,7 +131,7 @@ class _Queue:
         if not gone:
             return f"{elements_text}, but the queue was not found empty afterwards: they may still be in it."
         takers = "an indeterminate drain" if excuse is None else counted(excuse, "indeterminate dequeue")
-        return f"{elements_text}, but {takers} may have taken what is missing."
+        return f"{elements_text}, but {takers} may have taken the missing ones."
 
     def _element(self, value: Any) -> _Element:
         return self.elements.setdefault(token(value), _Element())
@@ -151,7 +151,7 @@ class _Queue:
         return [row for row in element.enqueues if self.history.outcome[row] != "fail"]
 
     def _first_without_enqueue(self, element: _Element) -> int | None:
-        """The n-th delivery to end needs n enqueues that began before; the first that lacks them, if any."""
+        """Return the first delivery without its enqueue, if any: the n-th to end needs n enqueues that began before."""
         history = self.history
         begins = [history.invoke_index[row] for row in self._possible(element)]
         deliveries = sorted(element.deliveries, key=lambda row: history.complete_index[row])
@@ -161,14 +161,14 @@ class _Queue:
         return None
 
     def _missing(self) -> Iterator[Case]:
-        """Acknowledged enqueues beyond the number of deliveries: the latest ones of each element are taken for it."""
+        """Return acknowledged enqueues beyond the number of deliveries: the latest ones of each element."""
         for what, element in self.elements.items():
             acknowledged = [row for row in element.enqueues if self.history.outcome[row] == "ok"]
             for row in acknowledged[len(element.deliveries) :]:
                 yield Case(what, (row,))
 
     def _may_have_taken(self) -> int | None:
-        """How many elements indeterminate operations may have taken; None for any number."""
+        """Return the number of elements that indeterminate operations may have taken; None for any number."""
         unknown = [self.history.f[row] for row in self.rows if self.history.outcome[row] == "info"]
         return None if "drain" in unknown else unknown.count("dequeue")
 

@@ -1,11 +1,11 @@
 """Session guarantees on versioned values (Terry et al., "Session Guarantees for Weakly Consistent Replicated Data",
-1994): what a client may expect of its own session, whichever replica answers.
+1994): the promises of a client's own session, whichever replica answers.
 
 Shape: `write` of a value, whose result is `[version, value]`, a bare version, or `{"version": …}`; `read`, whose result
-is `[version, value]` or `{"version": …, "value": …}`, null when there is nothing. Versions are integers that the store
-gives to the writes of a key in the order in which they took effect; nothing is version 0.
+is `[version, value]` or `{"version": …, "value": …}`, null for an unwritten key. Versions are integers that the store
+gives to the writes of a key in the order in which they took effect; an unwritten key has version 0.
 
-| anomaly                          | what happened in one session, on one key                                       |
+| anomaly                          | meaning, in one session and on one key                                         |
 |----------------------------------|--------------------------------------------------------------------------------|
 | `read-your-writes-violated`      | a read answered an older version than one that the session had written         |
 | `monotonic-reads-violated`       | a read answered an older version than an earlier read                          |
@@ -57,7 +57,7 @@ _SAID = {
 
 
 class SessionsChecker:
-    """The four session guarantees, key by key, and that a version has one value."""
+    """A checker of the four session guarantees, key by key, and that a version has one value."""
 
     name = "sessions"
 
@@ -65,7 +65,7 @@ class SessionsChecker:
         self.sessions = sessions
 
     def check(self, history: History, run: RunRecord | None = None) -> CheckResult:
-        """The verdict on every session of `history`; of `run` nothing is needed."""
+        """Return the verdict on every session of `history`; of `run` nothing is needed."""
         expect_functions(self.name, history, ("read", "write"), _EXPECTED)
         conclusion = Conclusion(self.name, history)
         versions = {row: self._version(history, row) for row, outcome in enumerate(history.outcome) if outcome == "ok"}
@@ -144,7 +144,7 @@ class SessionsChecker:
 
 
 def _value(history: History, row: int) -> Any:
-    """What the version of this operation holds: what was written, or what was read."""
+    """Return the value of this operation's version: the one that was written or read."""
     result = history.result[row]
     if history.f[row] == "write":
         return token(history.value[row])

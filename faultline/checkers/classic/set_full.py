@@ -12,8 +12,8 @@ first: from then on it is certainly in the set. A read that begins later and lac
 | lost       | known, and missed by a read that begins after every read that sees it had ended                  |
 | never read | known, and no read that could show it began afterwards; or its add was never seen to take effect |
 
-Lost, unexpected and duplicated elements are violations; stale ones are with `linearizable`. Of the missing reads the
-checker asks that they begin after the last sighting has *ended*: Jepsen compares the beginnings of both, and calls an
+Lost, unexpected and duplicated elements are violations; stale ones are with `linearizable`. A missing read must begin
+after the last sighting has *ended*: Jepsen compares the beginnings of both, and calls an
 element lost that a slow read still returns. Its detection of duplicates never fires, this one does.
 
 Latencies in microseconds, as quantiles: *stable latency* from known to the beginning of the last read that misses the
@@ -47,7 +47,7 @@ _QUANTILES = (0.0, 0.5, 0.95, 0.99, 1.0)
 
 
 class SetFullChecker:
-    """No element is lost, made up or doubled; with `linearizable`, none is missed once it was known either."""
+    """A checker that no element is lost, made up or doubled; with `linearizable`, none is missed once it was known."""
 
     name = "set-full"
 
@@ -55,7 +55,7 @@ class SetFullChecker:
         self.linearizable = linearizable
 
     def check(self, history: History, run: RunRecord | None = None) -> CheckResult:
-        """The verdict on every set of `history`; of `run` nothing is needed."""
+        """Return the verdict on every set of `history`; of `run` nothing is needed."""
         expect_functions(self.name, history, ("add", "read"), EXPECTED)
         conclusion = Conclusion(self.name, history)
         latencies: dict[str, list[int]] = {"stable": [], "lost": []}
@@ -74,14 +74,14 @@ class SetFullChecker:
 
 
 def quantiles(values: Sequence[int]) -> dict[str, int]:
-    """The values at 0, 50, 95, 99 and 100 %, by rank; nothing for no values."""
+    """Return the values at 0, 50, 95, 99 and 100 %, by rank; none for no values."""
     ordered = sorted(values)
     return {f"{share:g}": ordered[min(len(ordered) - 1, int(share * len(ordered)))] for share in _QUANTILES if ordered}
 
 
 @dataclass(slots=True)
 class _Life:
-    """What is known of one element. Moments are indices of events, reads are ranks in order of their beginning."""
+    """The life of one element. Moments are indices of events, reads are ranks in order of their beginning."""
 
     add: int = _NONE
     may_exist: int = _NONE
@@ -143,7 +143,7 @@ class _Set:
         return Counter(tokens(elements(self.conclusion.checker, self.history, row, EXPECTED)))
 
     def _learn(self) -> None:
-        """First pass: from when each element is known, what nobody added, what stands twice."""
+        """Find when each element is known, and report unexpected and duplicated ones; the first pass."""
         for row in self.reads:
             end = self.history.complete_index[row]
             seen = self._seen_in(row)
@@ -165,7 +165,7 @@ class _Set:
                 self.duplicated.setdefault(element, Case(element, (row,)))
 
     def _miss(self) -> None:
-        """Second pass: how often each element was missed once it was known, and the last time."""
+        """Count the misses of each element once it was known, and note the last one; the second pass."""
         for rank, row in enumerate(self.reads):
             for element in self._seen_in(row):
                 life = self.lives[element]
@@ -176,7 +176,7 @@ class _Set:
                 self._miss_between(life, life.last_seen, len(self.reads))
 
     def _miss_between(self, life: _Life, seen: int, rank: int) -> None:
-        """Reads strictly between two sightings lack the element; those that began after it was known miss it."""
+        """Note the reads between two sightings, which lack the element: those that began after it was known miss it."""
         last = rank - 1
         if last > seen and self.read_begins[last] > life.known:
             life.last_missed = last
@@ -229,7 +229,8 @@ class _Set:
         self._tell_stale(stale, linearizable)
 
     def _tell_stale(self, stale: Sequence[tuple[Any, _Life]], linearizable: bool) -> None:
-        """Stale elements, the longest first: findings where the set must be linearizable, examples elsewhere."""
+        """Report stale elements, the longest first: as findings where the set must be linearizable, else as
+        examples."""
         worst = sorted(stale, key=lambda item: -self._stable_latency_us(item[1]))
         if linearizable:
             self.conclusion.accuse(
@@ -248,6 +249,6 @@ class _Set:
         )
 
     def _missed_case(self, element: Any, life: _Life) -> Case:
-        """How it came to be known, the last time it was seen, and the last read that lacks it."""
+        """Return the rows that made it known, that saw it last, and the last read that lacks it."""
         sighting = (life.last_seen_row,) if life.last_seen_row != _NONE else ()
         return Case(element, (life.known_row, *sighting, self.reads[life.last_missed]))

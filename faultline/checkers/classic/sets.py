@@ -2,12 +2,12 @@
 
 Shape: `add` with the element as value; `read`, whose result is the list of elements. One set for each key.
 
-Every element whose add was acknowledged before the last read began must be in it (*lost* otherwise), nothing may be in
-it that nobody tried to add before it ended, or whose adds all certainly failed (*unexpected*), and nothing twice
-(*duplicated*). An element of an indeterminate add that is there has been *recovered*, which is only counted.
+Every element whose add was acknowledged before the last read began must be in it (*lost* otherwise). No element may be
+in it that no client tried to add before it ended, or whose adds all certainly failed (*unexpected*), and none twice
+(*duplicated*). An element of an indeterminate add in it has been *recovered*, which is only counted.
 
 Jepsen compares with all adds of the history; here an add that was still running when the last read began is not
-missed, so that a workload may end in any order. Without an ok read nothing is known.
+missed, so that a workload may end in any order. Without an ok read the verdict is *unknown*.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ EXPECTED = "`add` of an element, and `read` that answers the list of all element
 
 
 class SetChecker:
-    """Acknowledged elements are in the last read, and nothing else is but what someone tried to add, once each."""
+    """A checker that the last read has all acknowledged elements, and otherwise only attempted ones, once each."""
 
     name = "set"
 
     def check(self, history: History, run: RunRecord | None = None) -> CheckResult:
-        """The verdict on every set of `history`; of `run` nothing is needed."""
+        """Return the verdict on every set of `history`; of `run` nothing is needed."""
         expect_functions(self.name, history, ("add", "read"), EXPECTED)
         conclusion = Conclusion(self.name, history)
         for key, rows in history.rows_by_key().items():
@@ -46,7 +46,7 @@ class SetChecker:
         counts = conclusion.counts
         return conclusion.result(
             f"All {counted(counts['acknowledged'], 'acknowledged element')} are in the last read; "
-            f"{counts['recovered']} of indeterminate adds are there too."
+            f"{counts['recovered']} of indeterminate adds are in it too."
         )
 
 
@@ -60,7 +60,7 @@ def _judge(conclusion: Conclusion, key: str | None, rows: Sequence[int]) -> None
     acknowledged = {element: first for element in adds if (first := _first_ok(history, adds[element])) is not None}
     conclusion.counts.update(attempted=len(adds), acknowledged=len(acknowledged), reads=len(reads))
     if not reads:
-        conclusion.doubt(f"No read of {'the set' if key is None else key} succeeded, so nothing is known of its fate.")
+        conclusion.doubt(f"No read of {'the set' if key is None else key} succeeded, so its fate is unknown.")
         return
     _judge_last_read(conclusion, key, max(reads, key=lambda row: history.complete_index[row]), adds, acknowledged)
 

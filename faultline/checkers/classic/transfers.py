@@ -1,12 +1,12 @@
 """Transfers between accounts, each of which must count exactly once.
 
-The total of a bank (`bank`) says that nothing is lost *between* accounts. It does not say that a transfer happened: one
-that is executed twice, or acknowledged and lost, keeps the total. So each account is watched as a counter, of which the
-acknowledged transfers certainly count, the refused ones never, and those in flight or indeterminate may.
+The total of a bank (`bank`) shows that no amount is lost *between* accounts. It does not show that a transfer happened:
+one that is executed twice, or acknowledged and lost, keeps the total. So each account is judged as a counter, in which
+the acknowledged transfers certainly count, the refused ones never, and those in flight or indeterminate may.
 
 Shape: `transfer` with `{"from": a, "to": b, "amount": n}`; `read`, whose result maps every account to its balance.
-`opening` says what the accounts hold at first. A balance outside what the transfers around the read allow is a
-violation; see `counter` for the bounds, and for what they cannot show.
+`opening` has the initial balances. A balance outside the bounds of the transfers around the read is a violation; the
+module `counter` describes the bounds and their limits.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _EXPECTED = '`transfer` of {"from", "to", "amount"}, and `read` that answers {ac
 
 
 class TransfersChecker:
-    """Every balance lies within the bounds that the transfers around the read allow."""
+    """A checker that every balance lies within the bounds that the transfers around the read allow."""
 
     name = "transfers"
 
@@ -38,7 +38,7 @@ class TransfersChecker:
         self.opening = dict(opening or {})
 
     def check(self, history: History, run: RunRecord | None = None) -> CheckResult:
-        """The verdict on every account of every key of `history`; of `run` nothing is needed."""
+        """Return the verdict on every account of every key of `history`; of `run` nothing is needed."""
         expect_functions(self.name, history, ("read", "transfer"), _EXPECTED)
         conclusion = Conclusion(self.name, history)
         for key, rows in history.rows_by_key().items():
@@ -86,7 +86,7 @@ def _party(history: History, row: int, role: str) -> str:
 
 
 def _change(account: str, history: History, row: int) -> int:
-    """By how much the operation in `row` changes the balance of `account`; a read does not."""
+    """Return the change of the balance of `account` by the operation in `row`; 0 for a read."""
     if history.f[row] == "read":
         return 0
     amount = integer(TransfersChecker.name, history, row, history.value[row].get("amount"), _EXPECTED)

@@ -1,7 +1,7 @@
 """Identifiers that are handed out must be new (Jepsen's `unique-ids`).
 
 Shape: `generate`, whose result is the identifier: any JSON value but null. Keys are ignored: an identifier is unique
-everywhere. Indeterminate and failed operations say nothing.
+everywhere. Indeterminate and failed operations do not count.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _EXPECTED = "`generate` that answers an identifier."
 
 
 class UniqueIdsChecker:
-    """No identifier was handed out twice."""
+    """A checker that no identifier was handed out twice."""
 
     name = "unique-ids"
 
     def check(self, history: History, run: RunRecord | None = None) -> CheckResult:
-        """The verdict on all identifiers of `history`; of `run` nothing is needed."""
+        """Return the verdict on all identifiers of `history`; of `run` nothing is needed."""
         expect_functions(self.name, history, ("generate",), _EXPECTED)
         conclusion = Conclusion(self.name, history)
         rows_by_id = self._rows_by_id(history)

@@ -1,4 +1,4 @@
-"""Which format a file is in, by its first lines; names and extensions do not count."""
+"""The detection of a file's format by its first lines; names and extensions do not count."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _EMPTY = re.compile(rb"\[\s*\]|\(\s*\)")
 
 
 def detect_format(path: Path) -> str | None:
-    """The name of the format of a file or a folder that holds one run or campaign; None when it is none of them.
+    """Return the name of the format of a file or a folder that holds one run or campaign; None when it is none of them.
 
-    An empty file is in every format, and is said to be `jepsen-edn`. Raises UsageError when it cannot be read.
+    An empty file is in every format, and is taken for `jepsen-edn`. Raise UsageError when it cannot be read.
     """
     if os.path.isdir(path):
         return "faultline" if _is_own_folder(path) else None
@@ -45,7 +45,7 @@ def detect_format(path: Path) -> str | None:
 
 
 def _is_own_folder(path: Path) -> bool:
-    """Whether the folder is a run's or a campaign's, be it one that did not come to its end."""
+    """Return whether the folder is a run's or a campaign's, also of one that did not end."""
     if any((path / name).is_file() for name in ("history.jsonl", "run.json", "verdict.json")):
         return True
     if (path / "plan.json").is_file() and (path / "runs").is_dir():
@@ -54,12 +54,12 @@ def _is_own_folder(path: Path) -> bool:
 
 
 def looks_like_json(path: Path) -> bool:
-    """Whether a history of maps is written in JSON rather than EDN."""
+    """Return whether a history of maps is written in JSON rather than EDN."""
     return re.match(rb'\s*\[?\s*\{\s*"', _beginning(path)) is not None
 
 
 def is_history(path: Path) -> bool:
-    """Whether a file among others in a folder is a history. Text for people, such as a README, is not."""
+    """Return whether a file among others in a folder is a history. Text for people, such as a README, is not."""
     return detect_format(path) is not None
 
 

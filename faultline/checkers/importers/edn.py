@@ -6,12 +6,12 @@ r"""A reader of EDN, the notation of Clojure in which Jepsen, Knossos and Elle k
 It follows the specification (github.com/edn-format/edn) and answers plain data, as JSON would hold it: vectors, lists
 and sets are lists, maps are dictionaries whose keys are text, keywords and symbols are their names without the colon,
 characters are strings. Tags are read and dropped, so that a record is its map and `#inst "…"` its text. `12N` is an
-integer, `1.5M` a Decimal, a ratio `1/2` its text. What no checker could compare is refused: integers of more than 64
-bits, `##NaN` and the infinities.
+integer, `1.5M` a Decimal, a ratio `1/2` its text. Values that no checker could compare are refused: integers of more
+than 64 bits, `##NaN` and the infinities.
 
 The text comes in pieces of any size (`EdnReader.feed`), so that a file need not fit into memory; one form at a time
-must. Tokens are found by one regular expression that covers every character, and each distinct atom is understood
-once: histories repeat theirs, and that is what makes this reader fast.
+must. Tokens are found by one regular expression that covers every character, and each distinct atom is parsed once:
+histories repeat theirs, which makes this reader fast.
 
 Limits: a keyword and a string of the same name are the same value; forms nest at most DEPTH_MAX deep.
 """
@@ -29,7 +29,7 @@ from faultline.checkers.importers.text import Tail
 __all__ = ["DEPTH_MAX", "EdnError", "EdnReader"]
 
 DEPTH_MAX = 100
-"""How deep forms may nest: more than any history needs, less than what the rest of the program can follow."""
+"""The depth to which forms may nest: more than any history needs, and less than the rest of the program can follow."""
 
 _TOKEN = re.compile(
     r"""
@@ -68,18 +68,18 @@ _INTEGER_MAX = 2**63 - 1
 
 
 class EdnError(ValueError):
-    """Text that is not EDN, or not of the kind this reader takes; the message is the cause, without the place."""
+    """Text that is not EDN, or not a kind that this reader takes; the message is the cause, without the place."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Marker:
-    """What a token means that is no value: a comment, or the beginning of a frame that takes the next form."""
+    """The meaning of a token that is no value: a comment, or the beginning of a frame that takes the next form."""
 
     opens: str = ""
 
 
 class EdnReader:
-    """Reads forms from text that comes piece by piece.
+    """A reader of forms from text that comes piece by piece.
 
     With `unwrap`, a vector or list with which the text begins is opened: its elements are the forms.
     """
@@ -92,7 +92,7 @@ class EdnReader:
         self._frames: list[tuple[str, str, list[Any]]] = [(_FILE, "", self._forms)]
 
     def feed(self, text: str) -> list[Any]:
-        """The forms that `text` completes. Raises EdnError."""
+        """Return the forms that `text` completes. Raise EdnError."""
         if not self._tail.add(text):
             return []
         text = self._tail.take()
@@ -103,7 +103,7 @@ class EdnReader:
         return self._read(tokens)
 
     def finish(self) -> list[Any]:
-        """The last forms, when no more text comes. Raises EdnError when something is still open."""
+        """Return the last forms, when no more text comes. Raise EdnError when something is still open."""
         forms = self._read(_TOKEN.findall(self._tail.take()))
         kind, opener, _ = self._frames[-1]
         if kind != _FILE:
@@ -156,7 +156,7 @@ class EdnReader:
         self._resolve()
 
     def _resolve(self) -> None:
-        """Let tags and discards take the form that has just been completed."""
+        """Give tags and discards the form that has just been completed."""
         while self._frames[-1][0] in _PREFIXES:
             kind, _, items = self._frames.pop()
             if kind == _DISCARD:
@@ -165,10 +165,10 @@ class EdnReader:
 
 
 class _NothingMore(list[Any]):
-    """Where forms go when the vector around the history has been closed."""
+    """The frame of forms after the end of the vector around the history, which refuses them."""
 
     def append(self, _form: Any, /) -> None:
-        raise EdnError("there is something after the end of the history")
+        raise EdnError("text follows the end of the history")
 
 
 def _within(opener: str) -> str:
@@ -176,13 +176,10 @@ def _within(opener: str) -> str:
 
 
 def _is_open(token: str) -> bool:
-    """Whether the last token of a piece of text may go on in the next piece."""
+    """Return whether the last token of a piece of text may go on in the next piece."""
     if token[0] == ";":
         return not token.endswith("\n")
     return token.startswith(('"', '#"')) and _WHOLE_STRING.fullmatch(token) is None
-
-
-# -- containers -----------------------------------------------------------------------------------------------------
 
 
 def _map(items: list[Any]) -> dict[str, Any]:
@@ -197,7 +194,7 @@ def _map(items: list[Any]) -> dict[str, Any]:
 
 
 def _key(key: Any) -> str:
-    """A key as JSON would write it: text."""
+    """Return a key as JSON would write it: text."""
     if isinstance(key, str):
         return key
     return _CONSTANT_NAMES.get(str(key), str(key))
@@ -224,15 +221,12 @@ def _same(items: list[Any]) -> list[Any]:
 _BUILDERS: dict[str, Callable[[list[Any]], Any]] = {"[": _same, "(": _same, "{": _map, "#{": _set}
 
 
-# -- atoms ----------------------------------------------------------------------------------------------------------
-
-
 class _Atoms(dict[str, Any]):
-    """What each atom means, by its text; an atom that is new is understood and, within bounds, remembered."""
+    """The meaning of each atom by its text; a new atom is parsed and, within bounds, remembered."""
 
     def __missing__(self, token: str) -> Any:
         if token.isdecimal() and token.isascii() and _TIME_DIGITS <= len(token) < _DIGITS_SAFE and token[0] != "0":
-            return int(token)  # times: many, and each another
+            return int(token)  # Times are many, and almost all different, so remembering them would only take memory.
         value = _atom(token)
         if len(self) < _ATOMS_KEPT and len(token) < _ATOM_LENGTH_KEPT:
             self[token] = value
@@ -258,7 +252,7 @@ def _atom(token: str) -> Any:
 
 def _name(token: str, name: str) -> str:
     if _NAME.fullmatch(name) is None or name[0] in ":#'" or (name[0] == "/" and name != "/"):
-        raise EdnError(f"`{token[:80]}` is no symbol, keyword or number")
+        raise EdnError(f"`{token[:80]}` is not a symbol, keyword or number")
     return name
 
 
@@ -268,7 +262,7 @@ def _prefix(token: str) -> _Marker:
     if token.startswith("##"):
         raise EdnError(f"`{token[:80]}` cannot be compared with other values")
     if len(token) < 2 or not token[1].isalpha():
-        raise EdnError(f"`{token[:80]}` is no tag")
+        raise EdnError(f"`{token[:80]}` is not a tag")
     _name(token, token[1:])
     return _Marker(_TAG)
 
@@ -283,7 +277,7 @@ def _number(token: str) -> Any:
         return token
     match = _DECIMAL.fullmatch(token)
     if match is None:
-        raise EdnError(f"`{token[:80]}` is no number")
+        raise EdnError(f"`{token[:80]}` is not a number")
     if match[2]:
         return Decimal(match[1])
     number = float(match[1])
@@ -306,16 +300,16 @@ def _unescaped(match: re.Match[str]) -> str:
     if len(code) > 1:
         return chr(int(code[1:], 16))
     if code not in _ESCAPES:
-        raise EdnError(f"`\\{code}` is no escape in a string")
+        raise EdnError(f"`\\{code}` is not an escape in a string")
     return _ESCAPES[code]
 
 
 def _whole_characters(text: str) -> str:
-    r"""Text in which two halves of a character, each written as `\uXXXX`, are one."""
+    r"""Return text in which a surrogate pair, written as two `\uXXXX`, is one character."""
     try:
         return text.encode("utf-16", "surrogatepass").decode("utf-16")
     except UnicodeDecodeError as error:
-        raise EdnError("a string holds half a character") from error
+        raise EdnError("a string holds half a surrogate pair") from error
 
 
 def _character(token: str) -> str:
@@ -325,5 +319,5 @@ def _character(token: str) -> str:
     if re.fullmatch(r"u[0-9a-fA-F]{4}", name):
         return _whole_characters(chr(int(name[1:], 16)))
     if name not in _CHARACTERS:
-        raise EdnError(f"`{token[:80]}` is no character")
+        raise EdnError(f"`{token[:80]}` is not a character")
     return _CHARACTERS[name]

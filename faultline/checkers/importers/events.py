@@ -1,16 +1,15 @@
-"""From the maps of a Jepsen-like history to rows: what one event means, and which two belong together.
+"""From the maps of a Jepsen-like history to rows: the meaning of an event, and the pairs of events.
 
 An event is a map with `type` (invoke, ok, fail or info), `process`, `f`, `value`, and perhaps `key`, `index`, `time` in
 nanoseconds (Jepsen) or `time_us` in microseconds (Faultline), `error`, `node` and `worker`. An operation is the
-invocation of a process together with the next event of that process. What cannot be an execution of single-threaded
-clients is refused, by the number of the event: a completion that nobody invoked, a process that invokes twice, a
+invocation of a process together with the next event of that process. Events that cannot come from single-threaded
+clients are refused, by the number of the event: a completion without an invocation, a process that invokes twice, a
 completion of another function, an index that does not grow.
 
-Where the files of real tests are sparse, this is assumed: without `f` a list of micro-operations is a transaction
-(`txn`); without `process` all events are those of one process; without `time`, or when all times are equal, the number
-of the event stands for the time. Events of the nemesis are counted and left out. A completion's value is taken over by
-an invocation that has none, for clients that choose what they write when they write it.
-"""
+Where the files of real tests are sparse, the following is assumed: without `f` a list of micro-operations is a
+transaction (`txn`); without `process` all events are those of one process; without `time`, or when all times are equal,
+the number of the event is the time. Events of the nemesis are counted and left out. An invocation without a value takes
+that of its completion, for clients that choose the value while they write it."""
 
 from __future__ import annotations
 
@@ -37,7 +36,7 @@ class EventError(ValueError):
 
 
 class EventRecorder:
-    """Builds a history from events in their order."""
+    """A recorder that builds a history from events in their order."""
 
     def __init__(self) -> None:
         self.history = History()
@@ -49,7 +48,7 @@ class EventRecorder:
         self._drained = 0
 
     def record(self, event: Any) -> None:
-        """Take the next event. Raises EventError when it is none, or cannot be the next."""
+        """Take the next event. Raise EventError when it is no event, or cannot be the next."""
         self.events += 1
         if event.__class__ is not dict:
             raise EventError(f"an event must be a map with type, process, f and value, not {_shown(event)}")
@@ -70,7 +69,7 @@ class EventRecorder:
     def drain(self) -> tuple[History, list[int]]:
         """Take the operations that have completed out of the history, each with its number among all operations.
 
-        For histories that do not fit into memory; those that are still open stay.
+        It is for histories that do not fit into memory; operations that are still open stay.
         """
         history, numbers = self.history, self._numbers
         numbers += range(self._drained + len(numbers), self._drained + len(history))
@@ -88,7 +87,7 @@ class EventRecorder:
         self._open = {}
 
     def finish(self) -> bool:
-        """Whether the history has times; otherwise its times are the numbers of the events."""
+        """Return whether the history has times; otherwise its times are the numbers of the events."""
         history = self.history
         times = [*history.invoke_us, *(time for time in history.complete_us if time >= 0)]
         if self._has.get("time") and times and min(times) < max(times):
@@ -99,7 +98,7 @@ class EventRecorder:
 
     def _invoke(self, process: int, event: dict[str, Any]) -> None:
         if process in self._open:
-            hint = "" if self._has["process"] else " (without names of processes, each must complete before the next)"
+            hint = "" if self._has["process"] else "   (without names of processes, each must complete before the next)"
             raise EventError(f"process {process} invokes while its operation before is still open{hint}")
         f, key, value = event.get("f"), event.get("key"), event.get("value")
         if f is None and is_micro_operations(value):
@@ -114,7 +113,7 @@ class EventRecorder:
         row = self._open.pop(process, None)
         history, f, value = self.history, event.get("f"), event.get("value")
         if row is None:
-            raise EventError(f"process {process} completes {_shown(f)}, but it has invoked nothing")
+            raise EventError(f"process {process} completes {_shown(f)}, but it has invoked no operation")
         if f is not None and f != history.f[row]:
             raise EventError(f"process {process} completes {_shown(f)}, but it invoked {_shown(history.f[row])}")
         if kind == "ok":
@@ -126,7 +125,8 @@ class EventRecorder:
         history.complete(row, outcome, self._time_us(event))
 
     def _check_written(self, row: int, value: Any) -> None:
-        """A write or compare-and-set must have done what was asked."""
+        """Raise EventError for a write or compare-and-set that completes with another value than it was invoked
+        with."""
         history = self.history
         if history.f[row] not in ("write", "cas") or value is None or value == (asked := history.value[row]):
             return
@@ -159,7 +159,7 @@ class EventRecorder:
         return int(time // divisor)
 
     def _set_index(self, index: Any) -> None:
-        """Let the event take its own index, or else its place in the file."""
+        """Give the event its own index, or else its place in the file."""
         has = index is not None
         if self._has.setdefault("index", has) is not has:
             raise EventError("some events have an index, and others do not")
@@ -172,7 +172,7 @@ class EventRecorder:
 
 
 def selected(history: History, rows: Sequence[int]) -> History:
-    """A history of some rows of another, with their indices and times."""
+    """Return a history of some rows of another, with their indices and times."""
     selection = History()
     selection.next_index = history.next_index
     for name in COLUMNS:
@@ -182,7 +182,8 @@ def selected(history: History, rows: Sequence[int]) -> History:
 
 
 def is_micro_operations(value: Any) -> bool:
-    """Whether a value is a transaction: a list of `[function, key, value]` with names as functions, not empty."""
+    """Return whether a value is a transaction: a list of `[function, key, value]` with names as functions, not
+    empty."""
     return (
         value.__class__ is list
         and len(value) > 0
@@ -197,6 +198,6 @@ def _error_code(error: Any, kind: str) -> str:
 
 
 def _shown(value: Any) -> str:
-    """A value in an error message, cut when it is long."""
+    """Return a value in an error message, cut when it is long."""
     text = "a number of many digits" if value.__class__ is int and value.bit_length() > 400 else repr(value)
     return text if len(text) <= 60 else f"{text[:59]}…"

@@ -17,7 +17,8 @@ __all__ = ["events", "read", "read_all", "streamed"]
 
 
 def read_all(path: Path) -> Iterator[ImportedHistory]:
-    """The histories at `path`: one for a file or a run's folder, one for each run of a campaign or Parquet file."""
+    """Yield the histories at `path`: one for a file or a run's folder, one for each run of a campaign or Parquet
+    file."""
     is_folder = os.path.isdir(path)
     if not is_folder and not _is_parquet(path):
         yield read(path)
@@ -37,12 +38,13 @@ def read(path: Path) -> ImportedHistory:
 
 
 def events(path: Path) -> EventSource:
-    """The events of `history.jsonl`."""
+    """Return the events of `history.jsonl`."""
     return Lines(path, _event, may_be_torn=True)
 
 
 def streamed(path: Path) -> EventSource | None:
-    """The events of a file that can be split by key; None for Parquet, whose runs are read one at a time anyway."""
+    """Return the events of a file that can be split by key; None for Parquet, whose runs are read one at a time
+    anyway."""
     return None if _is_parquet(path) else events(path)
 
 

@@ -1,4 +1,4 @@
-"""What an importer answers: a history in Faultline's own form, and what is known about it besides."""
+"""The result of an importer: a history in Faultline's own form, and the facts about its source."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ __all__ = ["ImportedHistory"]
 
 @dataclass(frozen=True, slots=True)
 class ImportedHistory:
-    """A history with the model that fits its functions, None when none is known.
+    """A history with the model that fits its functions; None when no model is known.
 
     `clock` says whether its times are seconds or numbers of events, `nemesis_events` how many events of faults were
-    left out, `keys_from` where the keys come from: the format, `[key value]` tuples, or nowhere. `part` names the
+    left out, `keys_from` the source of the keys: the format, `[key value]` tuples, or none. `part` names the
     history within a file that holds several.
     """
 

@@ -2,7 +2,7 @@
 
 Jepsen lifts a test of one register to many by wrapping values: `:read [3 nil]`, `:write [3 7]`, `:cas [3 [7 8]]`. On
 disk a tuple is a vector like any other, and `[3 7]` may as well be one value. Values are taken as tuples when all of
-them can be and at least one cannot be anything else: an argument `[key nil]`, or a compare-and-set of
+them can be tuples and at least one must be: an argument `[key nil]`, or a compare-and-set of
 `[key [old new]]`. A result must repeat the key.
 """
 
@@ -19,7 +19,7 @@ __all__ = ["KeyNames", "are_tuples", "split_tuples"]
 
 
 def are_tuples(history: History) -> bool:
-    """Whether all values of `history` are tuples of an independent key and a value, for certain."""
+    """Return whether all values of `history` are tuples of an independent key and a value, for certain."""
     certain = False
     for f, value, result, key in zip(history.f, history.value, history.result, history.key):
         if f == "txn" or key is not None or not _is_pair(value):
@@ -31,11 +31,11 @@ def are_tuples(history: History) -> bool:
 
 
 def split_tuples(history: History, names: KeyNames | None = None) -> None:
-    """Move the keys out of the values, in place. Raises EventError for a value that is no tuple."""
+    """Move the keys out of the values, in place. Raise EventError for a value that is no tuple."""
     names = KeyNames() if names is None else names
     for value, result in zip(history.value, history.result):
         if not _is_pair(value) or not (result is None or (_is_pair(result) and result[0] == value[0])):
-            raise EventError(f"{value!r:.60} is no [key value] tuple, and those before it are")
+            raise EventError(f"{value!r:.60} is not a [key value] tuple, but those before it are")
     history.key = [names[value[0]] for value in history.value]
     history.value = [value[1] for value in history.value]
     history.result = [None if result is None else result[1] for result in history.result]

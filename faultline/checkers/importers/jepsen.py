@@ -1,7 +1,7 @@
 """Histories of Jepsen, Knossos and Elle: EDN as they store them, and JSON arrays as elle-cli takes them.
 
 Transactions (`:f :txn`, or values that are lists of micro-operations) stay whole: their value is the list of
-`[function, key, value]` that was asked for, their result the same list as it came back.
+`[function, key, value]` of the invocation, their result that of the completion.
 """
 
 from __future__ import annotations
@@ -27,28 +27,26 @@ def read_json(path: Path) -> ImportedHistory:
 
 
 def read_elle(path: Path) -> ImportedHistory:
-    """Read a history of transactions, in EDN or JSON by its first character. Raises UsageError for other histories."""
+    """Read a history of transactions, in EDN or JSON by its first character. Raise UsageError for other histories."""
     read = imported(elle_events(path))
     for row, f in enumerate(read.history.f):
         if f != "txn":
-            raise UsageError(
-                f"{path}, operation {row + 1}: `{f}` is no transaction.", "Let --format auto find out what it is."
-            )
+            raise UsageError(f"{path}, operation {row + 1}: `{f}` is not a transaction.", "Use --format auto.")
     return read
 
 
 def edn_events(path: Path) -> EventSource:
-    """The events of a file in EDN."""
+    """Return the events of a file in EDN."""
     return Forms(path, _edn_reader)
 
 
 def json_events(path: Path) -> EventSource:
-    """The events of a file in JSON."""
+    """Return the events of a file in JSON."""
     return Forms(path, _json_reader)
 
 
 def elle_events(path: Path) -> EventSource:
-    """The events of a file in EDN or JSON."""
+    """Return the events of a file in EDN or JSON."""
     from faultline.checkers.importers.detect import looks_like_json
 
     return json_events(path) if looks_like_json(path) else edn_events(path)

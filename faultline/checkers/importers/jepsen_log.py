@@ -4,7 +4,7 @@ r"""Logs of Jepsen's etcd test, as published with Horn & Kroening's checker and 
     INFO  jepsen.util - 3	:fail	:cas	[3 0]
 
 One register, at first unset (`nil`). `:info` is an operation that timed out and may still take effect. A `:fail` of a
-compare-and-set says that the precondition did not hold; any other `:fail` did not happen.
+compare-and-set means that the precondition did not hold; any other `:fail` did not happen.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ def read(path: Path) -> ImportedHistory:
 
 
 def events(path: Path) -> EventSource:
-    """The events of a log."""
+    """Return the events of a log."""
     return Lines(path, _event)
 
 
 def _event(line: str) -> dict[str, Any]:
     match = _LINE.match(line)
     if match is None:
-        raise EventError(f"this is no operation of a Jepsen log: {line[:80]!r}")
+        raise EventError(f"this is not an operation of a Jepsen log: {line[:80]!r}")
     kind, f, text = match[2], match[3], match[4]
     event = {"process": int(match[1]), "type": kind, "f": f}
     if kind in ("invoke", "ok"):
@@ -58,5 +58,5 @@ def _value(f: str, text: str) -> int | list[int] | None:
         return int(text)
     pair = _PAIR.match(text) if f == "cas" else None
     if pair is None:
-        raise EventError(f"{text!r} is no value of a {f}")
+        raise EventError(f"{text!r} is not a value of a {f}")
     return [int(pair[1]), int(pair[2])]

@@ -1,7 +1,7 @@
 """A reader of JSON values one after another: the elements of an array, or a file with one value after the other.
 
 The text comes in pieces of any size, like that of `edn.EdnReader`, and one value at a time must fit into memory. It is
-stricter than the standard library's reader, on which it stands: keys that occur twice, `NaN`, infinities and integers
+stricter than the standard library's reader, which it uses: keys that occur twice, `NaN`, infinities and integers
 of more than 64 bits are refused, because no checker could compare them.
 """
 
@@ -21,11 +21,11 @@ _LONGEST_TOKEN = 16
 
 
 class JsonError(ValueError):
-    """Text that is not JSON, or not of the kind this reader takes; the message is the cause, without the place."""
+    """Text that is not JSON, or not a kind that this reader takes; the message is the cause, without the place."""
 
 
 class JsonReader:
-    """Reads the objects of an array, or objects that follow each other, from text that comes piece by piece."""
+    """A reader of the objects of an array, or of objects in sequence, from text that comes piece by piece."""
 
     def __init__(self) -> None:
         self._decoder = json.JSONDecoder(
@@ -37,11 +37,11 @@ class JsonReader:
         self._is_over = False
 
     def feed(self, text: str) -> list[Any]:
-        """The objects that `text` completes. Raises JsonError."""
+        """Return the objects that `text` completes. Raise JsonError."""
         return self._read(is_last=False) if self._tail.add(text) else []
 
     def finish(self) -> list[Any]:
-        """The last objects, when no more text comes. Raises JsonError when something is still open."""
+        """Return the last objects, when no more text comes. Raise JsonError when something is still open."""
         objects = self._read(is_last=True)
         if self._in_array and not self._is_over:
             raise JsonError("the text ends within the array")
@@ -68,14 +68,15 @@ class JsonReader:
         return objects
 
     def _next_object(self, text: str, place: int) -> int:
-        """Where the next object begins, past brackets and commas; the end of the text when it is not there yet."""
+        """Return where the next object begins, past brackets and commas; the end of the text when it has not come
+        yet."""
         while (space := _SPACE.match(text, place)) and (place := space.end()) < len(text):
             sign = text[place]
             if self._in_array is None:
                 self._in_array = sign == "["
                 place += self._in_array
             elif self._is_over:
-                raise JsonError("there is something after the end of the history")
+                raise JsonError("text follows the end of the history")
             elif sign == "{" and (self._expects != "comma" or not self._in_array):
                 return place
             elif self._in_array and sign == "]" and self._expects != "value after comma":
@@ -87,20 +88,20 @@ class JsonReader:
             else:
                 after = self._in_array and self._expects == "comma"
                 wanted = "a comma or the end of the array" if after else "an object"
-                raise JsonError(f"{text[place : place + 40]!r} stands where {wanted} should")
+                raise JsonError(f"{text[place : place + 40]!r} is in the place of {wanted}")
         return place
 
 
 def _check_characters(value: Any) -> None:
-    r"""Refuse text in which half a character stands, written as `\uD800`."""
+    r"""Refuse text with half a surrogate pair, written as `\uD800`."""
     try:
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
-        raise JsonError("a string holds half a character") from error
+        raise JsonError("a string holds half a surrogate pair") from error
 
 
 def _may_go_on(error: json.JSONDecodeError, text: str) -> bool:
-    """Whether a value that cannot be read may be complete once more text has come."""
+    """Return whether a value that cannot be read may be complete once more text has come."""
     return error.msg.startswith("Unterminated string") or error.pos >= len(text) - _LONGEST_TOKEN
 
 

@@ -1,7 +1,7 @@
 """The histories of a campaign, `histories/part-*.parquet`: the operations of many runs, one row each.
 
-Row groups are read one after another; the rows of a run stand together, so that one run at a time is in memory. It
-stays there as Arrow's columns, see `stored_history`.
+Row groups are read one after another; the rows of a run are together, so that one run at a time is in memory. It
+stays there as Arrow's columns (`stored_history`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _FEW_VALUES = ("run_id", "first_node", "node", "f", "key", "outcome", "error")
 
 
 def read_parquet(path: Path) -> Iterator[ImportedHistory]:
-    """The histories in one file, run by run. Raises UsageError when it is not such a file."""
+    """Yield the histories in one file, run by run. Raise UsageError when it is not such a file."""
     with _refused(path):
         for run_id, table in _runs(path):
             history = StoredHistory(table, f"{path}, run {run_id}")
@@ -34,7 +34,7 @@ def read_parquet(path: Path) -> Iterator[ImportedHistory]:
 
 
 def read_run(path: Path, run_id: str) -> StoredHistory:
-    """The history of one run, which is empty when the file does not know it."""
+    """Return the history of one run, which is empty when the file does not know it."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -49,18 +49,18 @@ def read_run(path: Path, run_id: str) -> StoredHistory:
 
 @contextlib.contextmanager
 def _refused(path: Path) -> Iterator[None]:
-    """Let whatever Arrow says against a file be a DamagedInput."""
+    """Turn any error of Arrow about a file into a DamagedInput."""
     import pyarrow as pa
 
     try:
         yield
     except (pa.ArrowException, OSError, UnicodeDecodeError, MemoryError) as error:
         cause = " ".join(str(error).split()) or type(error).__name__
-        raise DamagedInput(path, cause, next_step="It is damaged, or no Parquet file.") from error
+        raise DamagedInput(path, cause, next_step="It is damaged, or not a Parquet file.") from error
 
 
 def _runs(path: Path) -> Iterator[tuple[str, pa.Table]]:
-    """The rows of each run, in the order of the file."""
+    """Yield the rows of each run, in the order of the file."""
     import pyarrow as pa
 
     parts: list[pa.Table] = []
@@ -77,7 +77,7 @@ def _runs(path: Path) -> Iterator[tuple[str, pa.Table]]:
 
 
 def _stretches(table: pa.Table) -> Iterator[tuple[Any, pa.Table]]:
-    """The stretches of `table` whose rows are of one run."""
+    """Yield the stretches of `table` whose rows are of one run."""
     import numpy as np
     import pyarrow as pa
 
@@ -90,7 +90,7 @@ def _stretches(table: pa.Table) -> Iterator[tuple[Any, pa.Table]]:
 
 
 def _row_groups(path: Path) -> Iterator[pa.Table]:
-    """The row groups of one file; without any, an empty table."""
+    """Yield the row groups of one file; without any, an empty table."""
     import pyarrow.parquet as pq
     from pyarrow import types
 

@@ -7,7 +7,7 @@ is a small history of whole keys.
 
 Limits: one key must fit into memory (some 750 bytes an operation), operations that never complete stay there to the
 end, and the disk must have room for about as much as the file takes. A file of 282 MB, 1,500,000 operations on 2,000
-keys, was judged within 300 MB of memory.
+keys, was judged in 300 MB of memory.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from faultline.harness.history import History
 __all__ = ["PART_BYTES", "Part", "partitioned"]
 
 PART_BYTES = 32 << 20
-"""How much of the file goes into one part; it takes four or five times as much memory once it is read."""
+"""The bytes of the file that go into one part, which takes four or five times as much memory once it is read."""
 
 _PARTS_MAX = 200
 _SEGMENT_EVENTS = 200_000
@@ -43,9 +43,9 @@ class Part:
 
 
 def partitioned(source: EventSource, sample: ImportedHistory, part_bytes: int = PART_BYTES) -> Iterator[Part]:
-    """The parts of the history in `source`; `sample`, its beginning, says where the keys are.
+    """Yield the parts of the history in `source`; `sample`, its beginning, shows where the keys are.
 
-    Raises UsageError as the whole history would.
+    Raise UsageError for an input that would also be refused as a whole.
     """
     parts = min(_PARTS_MAX, source.path.stat().st_size // part_bytes + 1)
     with tempfile.TemporaryDirectory(prefix="faultline-check-") as folder:
@@ -60,7 +60,7 @@ def partitioned(source: EventSource, sample: ImportedHistory, part_bytes: int = 
 
 
 class _Splitter:
-    """Distributes the operations of a history over files, by key."""
+    """A distributor of the operations of a history over files, by key."""
 
     def __init__(self, source: EventSource, sample: ImportedHistory) -> None:
         self._source = source
@@ -69,7 +69,7 @@ class _Splitter:
         self._place: dict[str | None, int] = {}
 
     def split_into(self, paths: list[Path]) -> int:
-        """Write the operations of each key to one of `paths`; answers how many events of the nemesis there were."""
+        """Write the operations of each key to one of `paths`; return the number of events of the nemesis."""
         recorder = EventRecorder()
         files: list[BinaryIO] = [path.open("wb") for path in paths]
         try:
@@ -102,7 +102,7 @@ class _Splitter:
 
 
 def _loaded(path: Path) -> tuple[History, list[int]]:
-    """The history in a file, in order of invocation, with the number of each operation."""
+    """Return the history in a file, in order of invocation, with the number of each operation."""
     numbers: list[int] = []
     columns: list[list[Any]] = [[] for _ in COLUMNS]
     size = path.stat().st_size

@@ -1,4 +1,4 @@
-"""Porcupine's test data, whichever of its two formats a file is in."""
+"""Porcupine's test data, in either of its two formats."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def read(path: Path) -> ImportedHistory:
 
 
 def events(path: Path) -> EventSource:
-    """The events of a Jepsen log or a key-value history."""
+    """Return the events of a Jepsen log or a key-value history."""
     source: EventSource = _format(path).events(path)
     return source
 

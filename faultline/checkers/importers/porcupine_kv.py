@@ -3,7 +3,7 @@
     {:process 0, :type :invoke, :f :append, :key "0", :value "x 0 0 y"}
     {:process 0, :type :ok, :f :append, :key "0", :value "x 0 0 y"}
 
-Every line is one event; a get's `:ok` carries what it answered. A key that was never put holds the empty string.
+Every line is one event; a get's `:ok` carries its answer. A key that was never put holds the empty string.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ def read(path: Path) -> ImportedHistory:
 
 
 def events(path: Path) -> EventSource:
-    """The events of a key-value history."""
+    """Return the events of a key-value history."""
     return Lines(path, _event)
 
 
 def _event(line: str) -> dict[str, Any]:
     match = _LINE.match(line)
     if match is None:
-        raise EventError(f"this is no event of a key-value history: {line[:80]!r}")
+        raise EventError(f"this is not an event of a key-value history: {line[:80]!r}")
     kind, f, value = match[2], match[3], _string(match[5])
     if value is None and (f != "get" or kind == "ok"):
         raise EventError(f"{f} without a value")
@@ -56,4 +56,4 @@ def _string(text: str) -> str | None:
     try:
         return str(json.loads(text))
     except json.JSONDecodeError as error:
-        raise EventError(f"{text[:80]} is no string") from error
+        raise EventError(f"{text[:80]} is not a string") from error

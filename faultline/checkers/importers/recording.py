@@ -21,9 +21,9 @@ def imported(
     with_tuples: bool = False,
     events_max: int | None = None,
 ) -> ImportedHistory:
-    """The history of `source`, or of its first `events_max` events.
+    """Return the history of `source`, or of its first `events_max` events.
 
-    `model` and `clock` are found out when they are not given; keys are looked for in values `with_tuples`.
+    `model` and `clock` are derived when they are not given; keys are sought in values `with_tuples`.
     """
     recorder = EventRecorder()
     record(source, recorder, events_max)
@@ -42,7 +42,7 @@ def imported(
 
 
 def record(source: EventSource, recorder: EventRecorder, events_max: int | None = None) -> None:
-    """Let `recorder` take the events of `source`. Raises UsageError with the line of one that it refuses."""
+    """Let `recorder` take the events of `source`. Raise UsageError with the line of one that it refuses."""
     try:
         for event in source:
             recorder.record(event)

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 __all__ = ["AUTO", "FORMATS", "FormatDescription", "format_named", "format_of"]
 
 AUTO = "auto"
-"""The name that stands for whatever format the content of the file shows."""
+"""The name for the format that the content of the file shows."""
 
 
 @dataclass(frozen=True, slots=True)
 class FormatDescription:
-    """A format by name: one line about it, the models its histories are for, and the functions that read it.
+    """A format by name: one line about it, the models of its histories, and the functions that read it.
 
-    `reader` answers whole histories, `event_source` the events of a file one by one.
+    `reader` returns whole histories, `event_source` the events of a file one by one.
     """
 
     name: str
@@ -35,16 +35,16 @@ class FormatDescription:
     event_source: str
 
     def read(self, path: Path) -> ImportedHistory:
-        """The history in `path`, which holds one. Raises UsageError for what cannot be read."""
+        """Return the history in `path`, which holds one. Raise UsageError for what cannot be read."""
         return next(self.read_all(path))
 
     def read_all(self, path: Path) -> Iterator[ImportedHistory]:
-        """All histories in `path`; more than one only for the folder of a campaign."""
+        """Return all histories in `path`; more than one only for the folder of a campaign."""
         found = _imported(self.reader)(path)
         return found if self.reader.endswith(":read_all") else iter((found,))
 
     def events(self, path: Path) -> EventSource | None:
-        """The events of the file `path`, without keeping them; None when it does not hold events one by one."""
+        """Return the events of the file `path`, without keeping them; None when it does not hold events one by one."""
         source: EventSource | None = _imported(self.event_source)(path)
         return source
 
@@ -97,7 +97,7 @@ FORMATS: Mapping[str, FormatDescription] = {
 
 
 def format_named(name: str) -> FormatDescription:
-    """The format called `name`; raises UsageError when there is none."""
+    """Return the format called `name`; raise UsageError when there is none."""
     if name not in FORMATS:
         raise UsageError(
             f"There is no history format called `{name}`.", f"Choose one of {', '.join((AUTO, *FORMATS))}."
@@ -106,12 +106,10 @@ def format_named(name: str) -> FormatDescription:
 
 
 def format_of(path: Path, name: str = AUTO) -> FormatDescription:
-    """The format called `name`, or for `auto` that of the file. Raises UsageError when it shows none."""
+    """Return the format called `name`, or for `auto` that of the file. Raise UsageError when it shows none."""
     if name != AUTO:
         return format_named(name)
     found = detect_format(path)
     if found is None:
-        raise UsageError(
-            f"{path} is in no format that is known.", f"Name it with --format: one of {', '.join(FORMATS)}."
-        )
+        raise UsageError(f"{path} is in no known format.", f"Name it with --format: one of {', '.join(FORMATS)}.")
     return FORMATS[found]

@@ -1,7 +1,7 @@
-"""Which model a history is probably for, from its functions and the shapes of its values.
+"""The probable model of a history, from its functions and the shapes of its values.
 
-The names of functions are Jepsen's conventions. A suggestion is a default for someone who names no model: it is told,
-and a wrong one ends in a refusal of the checker or in a verdict under a model that the output names.
+The names of functions are Jepsen's conventions. A suggestion is a default for a user who names no model. The output
+names it; a wrong one ends in a refusal of the checker or in a verdict under the named model.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _LOOKED_AT = 10_000
 
 
 def suggested_model(history: History) -> str | None:
-    """The name of the model, or None for functions that no model is known for."""
+    """Return the name of the model, or None for functions without a known model."""
     functions = set(history.f)
     if "txn" in functions:
         return "strict-serializable"
@@ -46,7 +46,8 @@ def _of_reads_and_writes(history: History) -> str:
 
 
 def _of_additions(history: History) -> str:
-    """Counters are read as numbers, sets as lists; without any read, increments repeat and elements do not."""
+    """Return the model of additions: counters are read as numbers, sets as lists; without reads, only increments
+    repeat."""
     reads = [result for f, result in zip(history.f, history.result) if f == "read" and result is not None]
     if not reads:
         return "counter" if _repeats(history.value[:_LOOKED_AT]) else "set"

@@ -1,4 +1,4 @@
-"""Reading text files piece by piece, and finding the line of an error afterwards.
+"""A reader of text files piece by piece, which finds the line of an error afterwards.
 
 A file is decoded as UTF-8 in pieces of a megabyte, so that it need not fit into memory. Readers of forms count events,
 not lines, because that is faster; only when an event has to be refused is the file read again, line by line.
@@ -30,7 +30,7 @@ __all__ = [
 NO_HISTORY = "Name a file that holds a history."
 
 LONGEST_CHARACTERS = 1 << 28
-"""How long one event, or one line, may be: it must fit into memory."""
+"""The largest length of one event, or one line: it must fit into memory."""
 
 _TOO_LONG = f"one event has more than {LONGEST_CHARACTERS >> 20} Mi characters"
 _PIECE = 1 << 20
@@ -43,14 +43,14 @@ class EventSource(Protocol):
     path: Path
 
     def __iter__(self) -> Iterator[Any]:
-        """The events from the beginning. Raises UsageError with the line of what cannot be read."""
+        """Return the events from the beginning. Raise UsageError with the line of an error."""
 
     def line_of(self, number: int) -> int:
-        """The line on which event `number`, counted from 1, the last that was given, ends."""
+        """Return the line on which event `number` ends, which is the last one given, counted from 1."""
 
 
 class Tail:
-    """Text that came and could not be read yet: the beginning of something long, to be tried again in due time.
+    """Text that could not be parsed yet: the beginning of a long form, to be tried again later.
 
     A long beginning is not offered again before it has doubled, so that a string of a gigabyte, or one that is never
     closed, costs time in proportion to its length.
@@ -62,7 +62,7 @@ class Tail:
         self._next_try = 0
 
     def add(self, text: str) -> bool:
-        """Take more text; answers whether it is time to read. Raises ValueError when too much has come unread."""
+        """Take more text; return whether it is time to parse. Raise ValueError when too much is unparsed."""
         self._pieces.append(text)
         self._length += len(text)
         if self._length > LONGEST_CHARACTERS:
@@ -70,29 +70,29 @@ class Tail:
         return self._length >= self._next_try
 
     def take(self) -> str:
-        """All text that waits."""
+        """Return all text that waits."""
         text = "".join(self._pieces)
         self.keep("")
         return text
 
     def keep(self, text: str) -> None:
-        """Let `text`, which could not be read, wait for more."""
+        """Keep `text`, which could not be parsed, until more comes."""
         self._pieces, self._length = [text], len(text)
         self._next_try = 2 * len(text) if len(text) > _LONG else 0
 
 
 class FormReader(Protocol):
-    """What turns text into events, piece by piece; raises ValueError with the cause."""
+    """A parser that turns text into events, piece by piece, and raises ValueError with the cause."""
 
     def feed(self, text: str) -> list[Any]:
-        """The events that `text` completes."""
+        """Return the events that `text` completes."""
 
     def finish(self) -> list[Any]:
-        """The events that are complete because no more text comes."""
+        """Return the events that are complete because no more text comes."""
 
 
 class Forms:
-    """Events that may stand anywhere in the text, as the reader that `new_reader` makes finds them."""
+    """Events anywhere in the text, as found by the reader that `new_reader` makes."""
 
     def __init__(self, path: Path, new_reader: Callable[[], FormReader]) -> None:
         self.path = path
@@ -131,8 +131,8 @@ class Forms:
 class Lines:
     """Events of one line each; `parse` makes an event of a line, or raises ValueError with the cause.
 
-    With `may_be_torn`, a last line that cannot be parsed and does not end is dropped, unless an EventError says what is
-    wrong with it.
+    With `may_be_torn`, a last line that cannot be parsed and does not end is dropped, unless an EventError gives the
+    cause.
     """
 
     def __init__(self, path: Path, parse: Callable[[str], Any], *, may_be_torn: bool = False) -> None:
@@ -160,12 +160,12 @@ class Lines:
             raise malformed(self.path, self._line, str(torn)) from torn
 
     def line_of(self, number: int) -> int:
-        """The line that was read last."""
+        """Return the line that was read last."""
         return self._line
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """The lines of a file that are not blank, with their numbers from 1."""
+    """Return the lines of a file that are not blank, with their numbers from 1."""
     return ((number, line) for number, line in enumerate(_lines(path), start=1) if not line.isspace())
 
 
@@ -185,16 +185,16 @@ def _lines(path: Path) -> Iterator[str]:
 
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[TextIOWrapper]:
-    """A text file whose errors are DamagedInput, whenever they come."""
+    """Return a text file whose errors are DamagedInput, whenever they come."""
     with opened(path, next_step=NO_HISTORY) as file:
         try:
             yield TextIOWrapper(file, encoding="utf-8-sig", newline="\n")
         except UnicodeDecodeError as error:
-            raise DamagedInput(path, "it is no text file in UTF-8", next_step=NO_HISTORY) from error
+            raise DamagedInput(path, "it is not a text file in UTF-8", next_step=NO_HISTORY) from error
 
 
 def malformed(path: Path, line: int, cause: str) -> DamagedInput:
-    """The error of a line that cannot be understood."""
+    """Return the error for a line that cannot be parsed."""
     return DamagedInput(
         path, cause, place=f"line {line}", next_step="Check the file, and that --format names its format."
     )

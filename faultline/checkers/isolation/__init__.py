@@ -1,6 +1,6 @@
 """Isolation levels of transactions that read and write registers.
 
-committed   a history as committed transactions: who read whose write, and what no level allows
+committed   a history as committed transactions: the writer of each read, and anomalies that no level allows
 read_committed, read_atomic, causal
             the order of writes that each of these levels forces, in near-linear time
 order       whether such an order is possible at all, and the shortest cycle when it is not

@@ -1,8 +1,8 @@
 """The order of writes that causal consistency forces.
 
 The axiom (Biswas & Enea 2019, figure 2): when a transaction reads key x from T1, and T2, which wrote x too, *happened
-before* it, through any chain of sessions and reads, then T2 comes before T1: whoever knows of something knows of all
-that led to it.
+before* it, through any chain of sessions and reads, then T2 comes before T1: a transaction that knows of a write knows
+of all its causes.
 
 What happened before a transaction is a vector: for each session the number of its transactions that did (Plume,
 OOPSLA 2024, and AWDIT use the same clocks). For each read and each session, only the *last* of its writers of x that
@@ -28,7 +28,7 @@ from faultline.checkers.isolation.order import Edge
 __all__ = ["CELLS_MAX", "forced_by_causality", "happened_before"]
 
 CELLS_MAX = 250_000_000
-"""The most cells of clocks that are made: a gigabyte."""
+"""The largest number of cells of clocks: a gigabyte."""
 
 _READS_AT_ONCE = 1 << 16
 
@@ -36,9 +36,9 @@ _Clocks = npt.NDArray[np.int32]
 
 
 def happened_before(committed: Committed) -> _Clocks | None:
-    """For each transaction and session, how many of the session's transactions happened before it, itself included.
+    """Return, by transaction and session, how many of the session's transactions happened before it, itself included.
 
-    None when sessions and reads form a cycle, so that nothing can be said to have happened before.
+    Return None when sessions and reads form a cycle, so that happened-before is undefined.
     """
     transactions = committed.transactions
     clocks = np.zeros((len(transactions), max(1, len(committed.sessions))), dtype=np.int32)
@@ -76,7 +76,7 @@ def _advance(clocks: _Clocks, committed: Committed, number: int) -> None:
 
 
 def forced_by_causality(committed: Committed, clocks: _Clocks) -> Iterator[Edge]:
-    """Edges between writers that causal consistency forces, beyond what happened before."""
+    """Yield edges between writers that causal consistency forces, beyond happened-before."""
     keys: dict[Any, int] = {}
     writes = _writes(committed, keys)
     reads = [(number, keys[key], writer) for number, (key, writer) in committed.reads_from() if key in keys]
@@ -87,7 +87,7 @@ def forced_by_causality(committed: Committed, clocks: _Clocks) -> Iterator[Edge]
 
 
 def _writes(committed: Committed, keys: dict[Any, int]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], int]:
-    """Sorted codes of key, session and place of all writes, with their transactions, and the code's stride."""
+    """Return sorted codes of key, session and place of all writes, with their transactions, and the code's stride."""
     sessions = max(1, len(committed.sessions))
     stride = max(map(len, committed.sessions), default=0) + 2
     codes, numbers = [], []
@@ -130,7 +130,7 @@ def _forced(
 def _implied(
     committed: Committed, clocks: _Clocks, seen: npt.NDArray[np.int64], writer: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.bool_]:
-    """Whether each `seen` happened before its `writer` anyway."""
+    """Return whether each `seen` happened before its `writer` anyway."""
     session = np.array([committed.transactions[number].session for number in seen], dtype=np.int64)
     place = np.array([committed.transactions[number].place for number in seen], dtype=np.int64)
     return clocks[writer, session] > place if len(seen) else np.zeros(0, dtype=np.bool_)

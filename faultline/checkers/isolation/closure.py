@@ -2,7 +2,7 @@
 
 For each node the set of nodes that it reaches, and of those that reach it, are kept as bits of one integer: an arc is
 added by or-ing integers, and whether an arc would close a cycle is one bit. A copy is cheap, because integers are
-shared until they change, which is what backtracking needs.
+shared until they change; backtracking needs many copies.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ class Reachability:
         self.work = 0
 
     def copy(self) -> Reachability:
-        """An independent copy."""
+        """Return an independent copy."""
         twin = Reachability(0)
         twin.after, twin.before, twin.work = self.after.copy(), self.before.copy(), self.work
         return twin
 
     def has(self, source: int, target: int) -> bool:
-        """Whether `source` reaches `target`."""
+        """Return whether `source` reaches `target`."""
         return bool(self.after[source] >> target & 1)
 
     def closes_cycle(self, source: int, target: int) -> bool:
-        """Whether an arc from `source` to `target` would close a cycle."""
+        """Return whether an arc from `source` to `target` would close a cycle."""
         return source == target or bool(self.after[target] >> source & 1)
 
     def add(self, source: int, target: int) -> bool:
-        """Add an arc; False, and nothing is changed, when it would close a cycle."""
+        """Add an arc; return False, and change no set, when it would close a cycle."""
         if self.has(source, target):
             return True
         if self.closes_cycle(source, target):

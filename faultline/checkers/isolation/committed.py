@@ -1,16 +1,16 @@
-"""A history as committed transactions: who read whose write.
+"""A history as committed transactions, with the writer of each read.
 
-Every level here rests on knowing, for each read, the transaction whose write it saw, which unique values tell. Reads of
-null saw the *initial transaction* (number 0), which comes before all others.
+Every level here needs to know, for each read, the transaction whose write it saw, which unique values identify. Reads
+of null saw the *initial transaction* (number 0), which comes before all others.
 
 A transaction is committed when it is ok, or when it is indeterminate and one of its writes was read; then only its
-writes are known. An indeterminate transaction of which nothing was read may have been aborted, and is left out: that
-can hide no violation that is certain. Failed ones are aborted.
+writes are known. An indeterminate transaction without a read write may have been aborted, and is left out: that can
+hide no certain violation. Failed ones are aborted.
 
-Some things no level allows, and they are found while reading (Adya 1999, section 4.2; AWDIT calls their absence *read
-consistency*): garbage reads (a value that was never written), aborted reads (G1a), intermediate reads (G1b), future
-reads (a transaction's own later write), and reads that ignore the transaction's own earlier write (internal).
-"""
+No level allows the following anomalies, which are found while reading (Adya 1999, section 4.2; AWDIT calls their
+absence *read consistency*): garbage reads (a value that was never written), aborted reads (G1a), intermediate reads
+(G1b), future reads (a transaction's own later write), and reads that ignore the transaction's own earlier write
+(internal)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ INITIAL = 0
 Sessions = Literal["process", "worker"]
 
 _EXPECTED = (
-    "transactions of [[r, k, null], [w, k, v], …], each value written to a key once, answered with what they read."
+    "transactions of [[r, k, null], [w, k, v], …], each value written to a key once, answered with the values read."
 )
 
 _Micro = tuple[str, Any, Any]
@@ -67,7 +67,7 @@ class Transaction:
     witness: int = -1
 
     def rows(self) -> tuple[int, ...]:
-        """The rows that show what it did: its own, and its witness's."""
+        """Return the rows that show its steps: its own, and its witness's."""
         return (self.row,) if self.witness < 0 else (self.row, self.witness)
 
 
@@ -90,16 +90,16 @@ class Committed:
     misreads: list[Misread]
 
     def numbers(self) -> range:
-        """The numbers of all but the initial transaction."""
+        """Return the numbers of all but the initial transaction."""
         return range(1, len(self.transactions))
 
     def reads_from(self) -> Iterator[tuple[int, Read]]:
-        """Every external read with the number of its reader."""
+        """Return every external read with the number of its reader."""
         return ((number, read) for number in self.numbers() for read in self.transactions[number].reads)
 
 
 def restricted(committed: Committed, members: Sequence[int]) -> Committed:
-    """Some of the transactions, numbered anew in the same order, without their reads of the others' writes."""
+    """Return some of the transactions, numbered anew in the same order, without their reads of the others' writes."""
     kept = sorted(members)
     number_of = {INITIAL: INITIAL} | {number: place for place, number in enumerate(kept, start=1)}
     transactions = [committed.transactions[INITIAL]]
@@ -119,7 +119,8 @@ class _Write(NamedTuple):
 
 
 def read_committed_transactions(checker: str, history: History, sessions: Sessions = "process") -> Committed:
-    """Read `history`; raises UsageError, in the name of `checker`, for what is not a transaction on registers."""
+    """Read `history`; raise UsageError, in the name of `checker`, for any other operation than transactions on
+    registers."""
     return _Reader(checker, history, sessions).read()
 
 
@@ -159,7 +160,8 @@ class _Reader:
                     raise wrong_shape(self.checker, self.history, row, problem, _EXPECTED)
 
     def _reads(self, row: int) -> Iterator[tuple[Any, int | None]]:
-        """The external reads of a row: key, and the writer's row or None for the initial state. Notes misreads."""
+        """Yield the external reads of a row: key, and the writer's row or None for the initial state. Note
+        misreads."""
         own: dict[Any, Any] = {}
         for f, key, value in self.micro[row]:
             if f == "w":
@@ -177,7 +179,7 @@ class _Reader:
                     yield key, self.writes[key, value].row
 
     def _wrong(self, row: int, key: Any, value: Any) -> str | None:
-        """Why no level allows this external read; None when one might."""
+        """Return the reason why no level allows this external read; None when one might."""
         write = self.writes.get((key, value))
         if write is None:
             return "garbage-read"

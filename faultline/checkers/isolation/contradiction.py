@@ -1,4 +1,4 @@
-"""Why no order of some transactions is possible: the cycles behind a conflict, with a name, in words.
+"""The reason why no order of some transactions is possible: the cycles behind a conflict, with a name, in words.
 
 A conflict that propagation found is one cycle of necessary dependencies, or two, when either order of two writes closes
 one. Names are the field's own (Berenson et al., "A Critique of ANSI SQL Isolation Levels", 1995; Adya 1999):
@@ -53,14 +53,14 @@ class Contradiction:
         names = [transaction_name(self.committed, number) for number in self.committed.numbers()]
         of_whom = f"{', '.join(names[:-1])} and {names[-1]}"
         if not self.cycles:
-            return f"No order of {of_whom} explains what they read, whichever of their writes came first."
+            return f"No order of {of_whom} explains their reads, whichever of their writes came first."
         told_cycles = ["; ".join(map(self._told, cycle)) for cycle in self.cycles]
         if len(told_cycles) == 1:
-            return f"No order of {of_whom} explains what they read: {told_cycles[0]}."
-        return f"No order of {of_whom} explains what they read: either {told_cycles[0]}; or {told_cycles[1]}."
+            return f"No order of {of_whom} explains their reads: {told_cycles[0]}."
+        return f"No order of {of_whom} explains their reads: either {told_cycles[0]}; or {told_cycles[1]}."
 
     def members(self) -> list[int]:
-        """The transactions that the cycles lead through."""
+        """Return the transactions that the cycles lead through."""
         return sorted({number for cycle in self.cycles for _, *ends, _ in cycle for number in ends})
 
     @property
@@ -95,7 +95,7 @@ class Contradiction:
 
 
 def contradiction_of(committed: Committed, level: Level, conflict: Conflict | None) -> Contradiction:
-    """The contradiction behind `conflict`, or one without cycles when there is none."""
+    """Return the contradiction behind `conflict`, or one without cycles when there is none."""
     if conflict is None:
         return Contradiction(committed, level, ())
     ways = [way for way in (conflict.one_way, conflict.other_way) if way]
@@ -127,7 +127,7 @@ def _shape(cycle: Sequence[Dependency]) -> str:
 def _shortest_cycle(
     level: Level, size: int, settled: Sequence[Dependency], way: Sequence[Dependency]
 ) -> list[Dependency]:
-    """A shortest cycle that leads through one of the dependencies of `way`, and otherwise through any."""
+    """Return a shortest cycle through one of the dependencies of `way`, and otherwise through any."""
     after: dict[int, list[tuple[int, Dependency]]] = {}
     for source, target, dependency in _labelled(level, size, (*settled, *way)):
         after.setdefault(source, []).append((target, dependency))

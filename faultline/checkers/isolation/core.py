@@ -2,7 +2,7 @@
 
 Leaving out a transaction, together with all reads of its writes, never makes a possible history impossible: an order of
 the whole is an order of the rest. So transactions are taken away, half of them at a time, then ever smaller parts, as
-long as what is left stays impossible (delta debugging: Zeller & Hildebrandt, 2002), until none can be, or the budget
+long as the rest stays impossible (delta debugging: Zeller & Hildebrandt, 2002), until none can be, or the budget
 ends.
 """
 
@@ -14,7 +14,8 @@ __all__ = ["smallest_core"]
 
 
 def smallest_core(members: Sequence[int], is_impossible: Callable[[Sequence[int]], bool]) -> list[int]:
-    """Members of which none can go without `is_impossible` becoming False, as it is once its budget is spent."""
+    """Return members of which none can go without `is_impossible` becoming False, as it does when its budget is
+    spent."""
     core = list(members)
     size = max(1, len(core) // 2)
     while True:

@@ -1,18 +1,17 @@
 """First guesses at the order of the writes: nearly linear in time, and nearly always right for a correct store.
 
-A transaction took effect between its beginning and its end, and before the end of whoever read from it: the earliest of
-these ends is its *deadline*. The guesses are
+A transaction took effect between its beginning and its end, and before the end of each reader of its writes: the
+earliest of these ends is its *deadline*. The guesses are
 
-- **a serial run**: the transactions are run one by one, each as soon as the store holds what it read, and never over a
-  version that somebody has yet to read; among those that may run the earliest deadline, or beginning, comes first.
-  When all of them could be run, the history is serializable, and nothing else needs to be checked;
-- **an order of the writes of each key**: by when a version was last seen to be current, which is when its last reader
-  began, or its writer; by completion, by deadline, or by beginning, as far as reads and sessions allow. When the
-  dependencies that follow form no forbidden cycle, the level is kept.
+- **a serial run**: the transactions run one by one, each as soon as the store holds the values that it read, and never
+over a version with a read to come; among those that may run the earliest deadline, or beginning, comes first. When all
+of them could be run, the history is serializable, and no further check is needed; - **an order of the writes of each
+key**: by when a version was last seen to be current, which is when its last reader began, or its writer; by completion,
+by deadline, or by beginning, as far as reads and sessions allow. When the dependencies that follow form no forbidden
+cycle, the level is kept.
 
-When no guess fits, nothing has been shown. Guesses use the times of the history, which neither level is about, so they
-fail on stores that let transactions see the past; the search does not.
-"""
+When no guess fits, the history is undecided. Guesses use the times of the history, which neither level includes, so
+they fail on stores that let transactions see the past; the search does not."""
 
 from __future__ import annotations
 
@@ -28,11 +27,11 @@ from faultline.checkers.isolation.polygraph import Arc, Dependency, Level, arcs_
 __all__ = ["deadlines", "is_possible_as_guessed"]
 
 _Rank = Callable[[Any, int], tuple[int, int]]
-"""What the writers of a key are compared by, given the key and the writer."""
+"""The sort key of the writers of a key, given the key and the writer."""
 
 
 def deadlines(committed: Committed, completed: Sequence[int]) -> list[int]:
-    """When each transaction had taken effect at the latest: at its own end, or that of the first to read from it."""
+    """Return the latest time each transaction can take effect: its own end, or that of the first to read from it."""
     latest = list(completed)
     for number, (_, writer) in sorted(committed.reads_from(), key=lambda item: -completed[item[0]]):
         latest[writer] = min(latest[writer], latest[number] - 1)
@@ -42,7 +41,7 @@ def deadlines(committed: Committed, completed: Sequence[int]) -> list[int]:
 def is_possible_as_guessed(
     committed: Committed, completed: Sequence[int], level: Level, *, session_order: bool
 ) -> bool:
-    """Whether one of the guesses shows that `level` is kept."""
+    """Return whether one of the guesses shows that `level` is kept."""
     begun = [-1, *(committed.transactions[number].row for number in committed.numbers())]
     latest = deadlines(committed, completed)
     if any(_SerialRun(committed, priority, session_order).succeeds() for priority in (latest, begun)):
@@ -56,7 +55,7 @@ def is_possible_as_guessed(
 
 
 def _ranks(committed: Committed, given: Sequence[Dependency], orders: Sequence[Sequence[int]]) -> Iterator[_Rank]:
-    """Ways to compare the writers of a key: what was current latest, and each of `orders` as far as `given` allows."""
+    """Yield sort keys for the writers of a key: the latest current version, and each of `orders` as `given` allows."""
     begun = orders[-1]
     current: dict[tuple[Any, int], int] = {}
     for number, read in committed.reads_from():
@@ -74,7 +73,7 @@ def _placed(position: Sequence[int], _key: Any, number: int) -> tuple[int, int]:
 
 
 class _SerialRun:
-    """Runs transactions one by one on a store that knows the writer of each key's current version."""
+    """A run of transactions one by one on a store that knows the writer of each key's current version."""
 
     def __init__(self, committed: Committed, priority: Sequence[int], session_order: bool) -> None:
         self.committed, self.priority, self.session_order = committed, priority, session_order
@@ -92,7 +91,7 @@ class _SerialRun:
             self.waits[number] += session_order and committed.transactions[number].place > 0
 
     def succeeds(self) -> bool:
-        """Whether every transaction could be run."""
+        """Return whether every transaction could be run."""
         for number in self.committed.numbers():
             self._ready(number, 0)
         done = 0
@@ -112,7 +111,7 @@ class _SerialRun:
             heapq.heappush(self.heap, (self.priority[number], number))
 
     def _blocked_by(self, number: int) -> Any:
-        """A version that the transaction would overwrite although others have yet to read it."""
+        """Return a version that the transaction would overwrite although others have yet to read it."""
         transaction = self.committed.transactions[number]
         for key in transaction.writes:
             version = (key, self.current.get(key, INITIAL))
@@ -148,7 +147,7 @@ def _given(committed: Committed, session_order: bool) -> Iterator[Dependency]:
 
 
 def _following(committed: Committed, rank: _Rank) -> Iterator[Dependency]:
-    """What follows when writes are ordered by `rank`: neighbours suffice, the rest is their transitive closure."""
+    """Yield the dependencies of writes ordered by `rank`: neighbours suffice, the rest is their transitive closure."""
     next_writer: dict[tuple[Any, int], int] = {}
     writers: dict[Any, list[int]] = {}
     for number in committed.numbers():
@@ -167,7 +166,7 @@ def _following(committed: Committed, rank: _Rank) -> Iterator[Dependency]:
 
 
 def _topological(size: int, arcs: Iterable[Arc], priority: Sequence[int]) -> list[int] | None:
-    """Positions that respect `arcs`, earliest `priority` first; None when the arcs have a cycle."""
+    """Return positions that respect `arcs`, earliest `priority` first; None when the arcs have a cycle."""
     after, waits = _graph(size, arcs)
     heap = [(priority[node], node) for node in range(size) if not waits[node]]
     heapq.heapify(heap)

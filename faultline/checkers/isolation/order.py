@@ -1,8 +1,8 @@
 """An order that must be found, as edges: possible when they form no cycle, else shown by short cycles.
 
-Acyclicity is Kahn's algorithm, linear. Of what remains, which holds every cycle, the strongly connected components are
+Acyclicity is Kahn's algorithm, linear. The remaining nodes hold every cycle. Their strongly connected components are
 found (Tarjan 1972), and in each a shortest cycle by breadth-first search from a few of its transactions: two or three
-transactions that contradict one another say more than twenty.
+transactions that contradict one another explain more than twenty.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["Edge", "EdgeKind", "Order"]
 EdgeKind = Literal["session", "reads", "forced", "initial"]
 
 _STARTS_MAX = 64
-"""From how many transactions of one component a shortest cycle is sought."""
+"""The number of transactions of one component from which a shortest cycle is sought."""
 
 
 class Edge(NamedTuple):
@@ -38,12 +38,12 @@ class Order:
         self.successors: list[list[Edge]] = [[] for _ in range(size)]
 
     def add(self, edges: Iterable[Edge]) -> None:
-        """Add `edges`."""
+        """Add all of `edges` to the order."""
         for edge in edges:
             self.successors[edge.source].append(edge)
 
     def cycles(self, maximum: int = 5) -> list[list[Edge]]:
-        """A short cycle of each of the first few components that have one; nothing when the order is possible."""
+        """Return a short cycle of each of the first few components that have one; none when the order is possible."""
         remaining = self._remaining()
         if not remaining:
             return []
@@ -51,7 +51,7 @@ class Order:
         return [self._short_cycle(component) for component in components[:maximum]]
 
     def chain(self, source: int, target: int) -> tuple[int, ...]:
-        """What lies between `source` and `target` on a shortest way along sessions and reads; nothing when adjacent."""
+        """Return the transactions between `source` and `target` on a shortest path along sessions and reads."""
         arrived = {source: source}
         queue = deque((source,))
         while queue and target not in arrived:
@@ -68,7 +68,7 @@ class Order:
         return tuple(reversed(between))
 
     def _remaining(self) -> list[int]:
-        """The transactions that are left when those without predecessors are taken away again and again."""
+        """Return the transactions that are left when those without predecessors are removed again and again."""
         waits = [0] * self.size
         for edges in self.successors:
             for edge in edges:
@@ -82,7 +82,7 @@ class Order:
         return [node for node in range(self.size) if waits[node]]
 
     def _components(self, nodes: Sequence[int]) -> list[list[int]]:
-        """Strongly connected components among `nodes`, without recursion."""
+        """Return the strongly connected components among `nodes`, without recursion."""
         inside = set(nodes)
         index: dict[int, int] = {}
         low: dict[int, int] = {}
@@ -126,7 +126,7 @@ class Order:
         return min(cycles, key=lambda cycle: (len(cycle), sum(edge.kind == "forced" for edge in cycle)))
 
     def _cycle_through(self, start: int, inside: set[int]) -> list[Edge]:
-        """A shortest cycle through `start`; its component guarantees that there is one."""
+        """Return a shortest cycle through `start`; its component guarantees that there is one."""
         arrived: dict[int, Edge] = {}
         queue = deque((start,))
         while start not in arrived:

@@ -1,8 +1,8 @@
-"""What any order of the writes must respect, and which pairs of writes it may still order either way.
+"""The dependencies that any order of the writes must respect, and the pairs of writes that it may order either way.
 
 A *polygraph* (Papadimitriou, "The Serializability of Concurrent Database Updates", 1979) has known dependencies, and
-for each two writers of a key a choice which of them came first. A choice brings dependencies of its own: that
-write-write dependency, and read-write dependencies from everybody who read the earlier version to the later writer.
+for each two writers of a key a choice which of them came first. A choice adds dependencies: the write-write dependency,
+and read-write dependencies from all readers of the earlier version to the later writer.
 
 A history is serializable when the choices can be made such that no dependencies form a cycle. It is snapshot isolated
 when they can be made such that every cycle has two read-write dependencies in a row (Fekete et al., TODS 2005; Cerone &
@@ -47,14 +47,14 @@ class Choice(NamedTuple):
 
 @dataclass(slots=True)
 class Polygraph:
-    """Dependencies that are known, choices that are open, and who read which version."""
+    """The known dependencies, the open choices, and the readers of each version."""
 
     known: list[Dependency] = field(default_factory=list)
     choices: list[Choice] = field(default_factory=list)
     readers: dict[tuple[Any, int], list[int]] = field(default_factory=dict)
 
     def brought_by(self, choice: Choice, *, reverse: bool = False) -> Iterator[Dependency]:
-        """The dependencies that `choice` brings when `first` came first, or the other one with `reverse`."""
+        """Yield the dependencies that `choice` adds when `first` came first, or the other one with `reverse`."""
         first, second = (choice.second, choice.first) if reverse else (choice.first, choice.second)
         yield Dependency("ww", first, second, choice.key)
         for reader in self.readers.get((choice.key, first), ()):
@@ -63,7 +63,7 @@ class Polygraph:
 
 
 def polygraph_of(committed: Committed, expected: Sequence[int], *, session_order: bool) -> Polygraph:
-    """The polygraph of `committed`; `expected` is the order in which they are expected to have taken effect."""
+    """Return the polygraph of `committed`; `expected` is the order in which they are expected to have taken effect."""
     polygraph = Polygraph()
     writers: dict[Any, list[int]] = {}
     for number in committed.numbers():
@@ -85,7 +85,7 @@ def polygraph_of(committed: Committed, expected: Sequence[int], *, session_order
 
 
 def arcs_of(level: Level, size: int, dependencies: Iterable[Dependency]) -> Iterator[Arc]:
-    """Dependencies as arcs. For snapshot isolation node n + size stands for n reached by a read-write dependency."""
+    """Yield dependencies as arcs. For snapshot isolation node n + size is n reached by a read-write dependency."""
     for kind, source, target, _ in dependencies:
         if level == "serializability":
             yield source, target

@@ -2,10 +2,10 @@
 
 The axiom (Biswas & Enea 2019, figure 2; the level is Bailis et al., "Scalable Atomic Visibility with RAMP
 Transactions", SIGMOD 2014, with sessions): when a transaction reads key x from T1, and reads anything from T2, or T2
-precedes it in its session, and T2 wrote x too, then T2 comes before T1. What another transaction wrote is seen
-altogether or not at all, in whatever order the reads stand.
+precedes it in its session, and T2 wrote x too, then T2 comes before T1. The writes of another transaction are
+seen altogether or not at all, in any order of the reads.
 
-Each reader looks at the keys that both it read and the transactions it read from wrote, by going through the smaller
+Each reader examines the keys that it read and that the transactions it read from wrote, by going through the smaller
 set: O(n^1.5). Of its session's earlier writers only the last of each key matters, which is remembered on the way.
 """
 
@@ -21,7 +21,7 @@ __all__ = ["forced_by_read_atomicity"]
 
 
 def forced_by_read_atomicity(committed: Committed, *, session_order: bool = True) -> Iterator[Edge]:
-    """Edges between writers that read atomicity forces, beyond those of reading itself."""
+    """Yield edges between writers that read atomicity forces, beyond those of reading itself."""
     for session in committed.sessions:
         last_writer: dict[Any, int] = {}
         for number in session:
@@ -33,7 +33,7 @@ def forced_by_read_atomicity(committed: Committed, *, session_order: bool = True
 
 
 def _sources(committed: Committed, number: int) -> dict[Any, list[int]]:
-    """For each key that was read, the writers that were seen: more than one when reads were not repeatable."""
+    """Return, for each key that was read, the writers that were seen: more than one when reads were not repeatable."""
     sources: dict[Any, list[int]] = {}
     for key, writer in committed.transactions[number].reads:
         writers = sources.setdefault(key, [])

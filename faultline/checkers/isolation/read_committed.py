@@ -2,13 +2,13 @@
 
 The axiom (Biswas & Enea, "On the Complexity of Checking Transactional Consistency", OOPSLA 2019, figure 2): when a
 transaction reads key x from T1, after it has read anything from T2, which wrote x too, then T2 comes before T1. Reading
-is monotone: having seen T2 it may not fall back to what T2 overwrote.
+is monotone: having seen T2 it may not fall back to a version that T2 overwrote.
 
-A minimal set of such edges suffices (AWDIT, PLDI 2025, section 3): a reader is walked backwards, and each transaction
-it reads from is put, at its first read, before the writers of the *next* reads of the keys that it wrote; the writers
-of later reads follow by transitivity. Per reader this costs the smaller of what each T2 wrote and what is read later,
-O(n^1.5) altogether, where n counts micro-operations; no algorithm does better by a power (conditional lower bound).
-"""
+A minimal set of such edges suffices (AWDIT, PLDI 2025, section 3): the reads of a transaction are taken backwards, and
+each transaction it reads from is put, at its first read, before the writers of the *next* reads of the keys that it
+wrote; the writers of later reads follow by transitivity. Per reader this costs the smaller of the writes of each T2 and
+the later reads, O(n^1.5) altogether, where n counts micro-operations; no algorithm does better by a power (conditional
+lower bound)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _Near = tuple[int, int | None]
 
 
 def forced_by_read_committed(committed: Committed) -> Iterator[Edge]:
-    """Edges between writers that read committed forces, beyond those of reading itself."""
+    """Yield edges between writers that read committed forces, beyond those of reading itself."""
     for number in committed.numbers():
         if len(committed.transactions[number].reads) > 1:
             yield from _forced_by(committed, number, committed.transactions[number])

@@ -1,16 +1,15 @@
-"""Whether the choices of a polygraph can be made without a cycle: propagation, then backtracking, within a budget.
+"""The search for choices of a polygraph without a cycle: propagation, then backtracking, within a budget.
 
 *Propagation*: a choice of which one side would close a cycle is made the other way; that adds dependencies, which may
-decide more choices. It goes on until nothing changes, and settles most histories alone, possible ones as well as
+decide more choices. It goes on until no choice changes, and settles most histories alone, possible ones as well as
 impossible ones (the observation of Cobra, OSDI 2020, and PolySI, VLDB 2023, which hand the rest to a solver).
 
 *Backtracking*: of the choices that stay open the one whose later writer completed first is made in the order of
 completion, which is nearly always how the store made it; when that ends in a contradiction, the other way.
 
-Deciding serializability is NP-complete, so a budget of steps bounds the search; a step is a choice looked at or a set
-of reachable nodes changed. When it is spent the answer is *exhausted*, and `settled` tells how many choices were
-decided by necessity. A *conflict* found by propagation alone is kept for the explanation.
-"""
+Deciding serializability is NP-complete, so a budget of steps bounds the search; a step is an examined choice or a
+changed set of reachable nodes. When it is spent the answer is *exhausted*, and `settled` is the number of choices that
+were decided by necessity. A *conflict* found by propagation alone is kept for the explanation."""
 
 from __future__ import annotations
 
@@ -25,7 +24,7 @@ from faultline.checkers.porcupine.budget import Budget
 __all__ = ["Answer", "Conflict", "SearchResult", "search"]
 
 _CHOICES_BETWEEN_LOOKS = 256
-"""How often the clock is looked at, when there is a time limit."""
+"""The steps between two looks at the clock, when there is a time limit."""
 
 Answer = Literal["possible", "impossible", "exhausted"]
 
@@ -41,7 +40,7 @@ class Conflict:
 
 @dataclass(slots=True)
 class SearchResult:
-    """The answer, the steps it took, how many choices there were and were settled by necessity, and a conflict."""
+    """The answer, its steps, the number of choices and of those settled by necessity, and a conflict."""
 
     answer: Answer
     steps: int
@@ -51,7 +50,7 @@ class SearchResult:
 
 
 class _State:
-    """A partial order of writes: what reaches what, which choices are open, what has been decided."""
+    """A partial order of writes: the reachability, the open choices, and the decisions so far."""
 
     __slots__ = ("decided", "open", "reach")
 
@@ -95,7 +94,7 @@ class _Search:
         return None
 
     def _decide(self, state: _State) -> Answer:
-        """Depth-first over the open choices; the stack holds the states to go back to, with what to try there."""
+        """Decide the open choices depth-first; the stack holds the states to go back to, with the way to try there."""
         pending: list[tuple[_State, Choice]] = []
         while not self._is_spent():
             if not state.open:
@@ -139,7 +138,7 @@ class _Search:
         return None
 
     def _ways(self, choice: Choice) -> tuple[list[Arc], list[Arc]]:
-        """The arcs that either way of a choice brings, made once."""
+        """Return the arcs that either way of a choice brings, made once."""
         ways = self._arcs_of_ways.get(choice)
         if ways is None:
             forward, reverse = self.polygraph.brought_by(choice), self.polygraph.brought_by(choice, reverse=True)
@@ -161,7 +160,7 @@ class _Search:
 
 
 def _standing(reach: Reachability, way: Sequence[Arc]) -> int:
-    """-1 when some arc of `way` would close a cycle, 1 when all are implied already, else 0."""
+    """Return -1 when some arc of `way` would close a cycle, 1 when all are implied already, else 0."""
     after = reach.after
     standing = 1
     for source, target in way:

@@ -1,18 +1,18 @@
 """Snapshot isolation and serializability of transactions on registers, by a search for an order of the writes.
 
-Registers do not tell in which order they were written, so that both levels are NP-complete to check. Elle infers what
-it can and stays silent about the rest; here the rest is searched, under a budget:
+Registers do not show the order of their writes, so both levels are NP-complete to check. Elle infers a part of it and
+leaves the rest open; here the rest is searched, under a budget:
 
 1. misreads, and cycles that read atomicity forces: linear time, and no order can repair them;
 2. a guess at the order (`guess`): when it fits, the history passes in linear time, however long it is;
 3. transactions that share no key, directly or through others, are judged apart (`components`);
 4. each part is searched (`search`); an impossible one is cut down to the few transactions that show it (`core`).
 
-When the budget ends, or a part has more than `transactions_max` transactions, the verdict is *unknown* with what was
-established: no anomaly of read atomicity, how many parts are possible, how many choices were settled by necessity.
+When the budget ends, or a part has more than `transactions_max` transactions, the verdict is *unknown* with the facts
+established so far: no anomaly of read atomicity, the number of possible parts, and of choices settled by necessity.
 
 `session_order=True` asks for the strong session variants, in which a session's transactions come one after the other.
-Real time is not looked at.
+Real time does not count.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ TRANSACTIONS_MAX = 4_000
 """The default size of a part that is searched: reachability is a square of it in bits."""
 
 _CHOICES_PER_S = 200_000
-"""So many choices are prepared in a second; a part for which that alone would outlast the time limit is not begun."""
+"""The choices prepared in a second; a part whose preparation alone would outlast the time limit is not begun."""
 
 _NOTHING_FOUND = SearchResult("exhausted", 0, 0, 0)
 
 
 class SerializabilityChecker:
-    """The transactions behave as if they had run one by one, in some order."""
+    """A checker that the transactions behave as if they had run one by one, in some order."""
 
     name = "rw-serializable"
     level: Level = "serializability"
@@ -76,7 +76,7 @@ class SerializabilityChecker:
         self.timeout_s = timeout_s
 
     def check(self, history: History, run: RunRecord | None = None) -> CheckResult:
-        """The verdict on the transactions of `history`; of `run` nothing is needed."""
+        """Return the verdict on the transactions of `history`; of `run` nothing is needed."""
         budget = Budget.of(self.steps_max, self.timeout_s)
         committed = read_committed_transactions(self.name, history, self.sessions)
         findings = findings_of_misreads(self.name, history, committed) or self._forced_cycles(history, committed)
@@ -88,7 +88,7 @@ class SerializabilityChecker:
         return self._search(history, committed, budget)
 
     def _forced_cycles(self, history: History, committed: Committed) -> list[Finding]:
-        """Cycles that already read atomicity forbids, under this checker's name."""
+        """Return the cycles that read atomicity already forbids, under this checker's name."""
         forced = forced_by_read_atomicity(committed, session_order=self.session_order)
         order = order_of(committed, forced, self.session_order)
         teller = ReadAtomicChecker()
@@ -118,7 +118,7 @@ class SerializabilityChecker:
         return self._result(history, committed, findings, how, detail, reason)
 
     def _reason(self, undecided: Sequence[Committed], budget: Budget) -> Reason:
-        """Why the parts in `undecided` were not searched, or not to the end."""
+        """Return the reason why the parts in `undecided` were not searched, or not to the end."""
         largest, rest_s = max(len(part.transactions) for part in undecided), budget.rest_s()
         if largest > self.transactions_max:
             return Reason(cause=Cause.SIZE, option="transactions_max", value=largest)
@@ -136,7 +136,8 @@ class SerializabilityChecker:
         return search(polygraph, self.level, len(part.transactions), budget)
 
     def _finding(self, history: History, part: Committed, result: SearchResult, budget: Budget) -> Finding:
-        """The smallest core of an impossible part, found with as many steps again, and why it is impossible."""
+        """Return the finding of an impossible part: its smallest core, found with as many steps again, and the
+        reason."""
         left = [self.steps_max]
 
         def is_impossible(members: Sequence[int]) -> bool:
@@ -194,14 +195,14 @@ class SerializabilityChecker:
 
 
 class SnapshotIsolationChecker(SerializabilityChecker):
-    """Each transaction reads from one snapshot, and no two that overlap write the same key."""
+    """A checker that each transaction reads from one snapshot, and no two that overlap write the same key."""
 
     name = "rw-snapshot-isolation"
     level: Level = "snapshot-isolation"
 
 
 def _completed(history: History, committed: Committed) -> list[int]:
-    """When each transaction completed; one that did not comes after all others, the initial one before."""
+    """Return when each transaction completed; one that did not comes after all others, the initial one before."""
     rows = [transaction.row for transaction in committed.transactions[1:]]
     ends = [history.complete_index[row] if history.outcome[row] == "ok" else OPEN for row in rows]
     return [-1, *(history.next_index + row if end == OPEN else end for row, end in zip(rows, ends, strict=True))]
@@ -216,7 +217,7 @@ def _count_choices(committed: Committed) -> int:
 
 
 def _components(committed: Committed, session_order: bool) -> list[list[int]]:
-    """Transactions that share keys, directly or through others, or sessions where those count."""
+    """Return groups of transactions that share keys, directly or through others, or sessions where those count."""
     parent = list(range(len(committed.transactions)))
 
     def find(number: int) -> int:

@@ -2,15 +2,15 @@
 
 Each level is an axiom that forces an order between some transactions; a history keeps the level if and only if that
 order, together with reads and sessions, has no cycle (Biswas & Enea, OOPSLA 2019; AWDIT, PLDI 2025). So the verdict is
-exact: nothing is missed and nothing is alleged, given what the clients saw.
+exact for the answers that clients saw: no violation is missed, and none is false.
 
 | anomaly                     | the cycle that shows it                                                              |
 |-----------------------------|--------------------------------------------------------------------------------------|
-| `circular-information-flow` | reads and sessions alone: everybody learned from somebody who learned from them (G1c) |
-| `non-monotonic-read`        | read committed: a transaction saw T2, and then read what T2 had overwritten          |
+| `circular-information-flow` | reads and sessions alone: each transaction knew of the next, in a circle (G1c)       |
+| `non-monotonic-read`        | read committed: a transaction saw T2, and then a version that T2 had overwritten     |
 | `non-repeatable-read`       | read atomicity: a transaction read one key from two transactions                     |
 | `fractured-read`            | read atomicity: a transaction saw one write of T2, and not another one               |
-| `causality-violation`       | causal consistency: a transaction read what something it knew of had overwritten     |
+| `causality-violation`       | causal consistency: a transaction read a version that a known write had overwritten  |
 | `conflicting-write-order`   | several transactions whose reads are each possible, and together are not             |
 
 besides `garbage-read`, `aborted-read`, `intermediate-read`, `future-read` and `internal`, which no level allows.
@@ -41,7 +41,7 @@ _MISREADS_MAX = 5
 
 
 class ReadCommittedChecker:
-    """Nobody sees what was aborted or overwritten within a transaction, and reads within one never go back."""
+    """A checker that no read sees an aborted or intermediate write, and reads within a transaction never go back."""
 
     name = "rw-read-committed"
     level = "read committed"
@@ -52,7 +52,7 @@ class ReadCommittedChecker:
         self.session_order = session_order
 
     def check(self, history: History, run: RunRecord | None = None) -> CheckResult:
-        """The verdict on the transactions of `history`; of `run` nothing is needed."""
+        """Return the verdict on the transactions of `history`; of `run` nothing is needed."""
         committed = read_committed_transactions(self.name, history, self.sessions)
         forced = self._forced(committed)
         order = order_of(committed, forced or (), self.session_order)
@@ -62,7 +62,7 @@ class ReadCommittedChecker:
         return self._result(history, committed, findings, is_known=forced is not None)
 
     def _forced(self, committed: Committed) -> Iterable[Edge] | None:
-        """The order that the level forces; None when it cannot be told."""
+        """Return the order that the level forces; None when it cannot be determined."""
         return forced_by_read_committed(committed)
 
     def _result(
@@ -75,7 +75,7 @@ class ReadCommittedChecker:
             verdict, sentence = Verdict.VACUOUS, "No transaction was invoked."
         elif not is_known:
             verdict = Verdict.UNKNOWN
-            sentence = f"There are too many sessions for clocks of {count} transactions; reads form no cycle."
+            sentence = f"{count} transactions have too many sessions for clocks; reads form no cycle."
         else:
             verdict, sentence = Verdict.PASS, f"All {counted(count, 'committed transaction')} keep {self.level}."
         detail = {"transactions": count, "sessions": len(committed.sessions), "misreads": len(committed.misreads)}
@@ -89,7 +89,7 @@ class ReadCommittedChecker:
         )
 
     def finding(self, history: History, committed: Committed, cycle: Sequence[Edge], order: Order) -> Finding:
-        """A cycle of `order` as a finding of this checker."""
+        """Return a cycle of `order` as a finding of this checker."""
         chains = {edge: order.chain(edge.source, edge.reader) for edge in cycle if edge.kind == "forced"}
         rows = rows_of(committed, cycle, chains)
         return Finding(
@@ -117,7 +117,7 @@ class ReadCommittedChecker:
 
 
 class ReadAtomicChecker(ReadCommittedChecker):
-    """What a transaction wrote is seen altogether or not at all."""
+    """A checker that the writes of a transaction are seen altogether or not at all."""
 
     name = "rw-read-atomic"
     level = "read atomicity"
@@ -128,7 +128,7 @@ class ReadAtomicChecker(ReadCommittedChecker):
 
 
 class CausalConsistencyChecker(ReadCommittedChecker):
-    """Whoever knows of something knows of all that led to it; sessions are part of that."""
+    """A checker that a transaction that knows of a write knows of all its causes, sessions included."""
 
     name = "rw-causal"
     level = "causal consistency"
@@ -147,7 +147,7 @@ class CausalConsistencyChecker(ReadCommittedChecker):
 
 
 def findings_of_misreads(checker: str, history: History, committed: Committed) -> list[Finding]:
-    """Reads that no level allows, the first of each kind, at most a few."""
+    """Return findings for reads that no level allows, the first of each kind, at most a few."""
     first = {misread.anomaly: misread for misread in reversed(committed.misreads)}
     findings = []
     for anomaly, misread in list(reversed(first.items()))[:_MISREADS_MAX]:
@@ -167,7 +167,7 @@ def findings_of_misreads(checker: str, history: History, committed: Committed) -
 
 
 def order_of(committed: Committed, forced: Iterable[Edge], session_order: bool) -> Order:
-    """The order that reads, sessions and what is `forced` ask for."""
+    """Return the order of reads, sessions and `forced` edges."""
     order = Order(len(committed.transactions))
     for number, (key, writer) in committed.reads_from():
         if writer != INITIAL:

@@ -1,1 +1,1 @@
-"""Checkers for transactions: what the reads of a history say about the order of its transactions, after Elle."""
+"""Checkers for transactions: they infer the order of transactions from the reads of a history, after Elle."""

@@ -31,7 +31,7 @@ __all__ = [
 
 
 class _InferringChecker:
-    """What the checkers have in common whose inference takes nothing but the history."""
+    """The common part of the checkers whose inference needs only the history."""
 
     name: str
     infer: Callable[[History], Inference]
@@ -44,21 +44,21 @@ class _InferringChecker:
         self.timeout_s = timeout_s
 
     def check(self, history: History, run: RunRecord | None = None) -> CheckResult:
-        """The verdict on all transactions of `history`; UsageError for one that is malformed."""
+        """Return the verdict on all transactions of `history`; UsageError for one that is malformed."""
         limit = Budget.of(timeout_s=self.timeout_s)
         return judge(history, type(self).infer(history), self.name, self.model, self.steps, limit)
 
     def refutes(self, history: History, run: RunRecord | None = None) -> bool:
-        """Whether `check` finds a violation, without saying which."""
+        """Return whether `check` finds a violation, without naming it."""
         refuted = refutes(type(self).infer(history), self.model)
         return self.check(history, run).verdict is Verdict.VIOLATION if refuted is None else refuted
 
 
 class ListAppendChecker(_InferringChecker):
-    """Transactions of appends to lists and reads of them are what `model` promises.
+    """A checker of transactions of appends to lists and reads of them against `model`.
 
-    `steps` bounds the search for cycles in one strongly connected component, in edges looked at; `timeout_s`, for
-    interactive use, ends it after so many seconds from the beginning of the check. So it is in all checkers here.
+    `steps` bounds the search for cycles in one strongly connected component, in visited edges; `timeout_s`, for
+    interactive use, ends it that many seconds after the beginning of the check. All checkers here have these options.
     """
 
     name = "list-append"
@@ -66,12 +66,11 @@ class ListAppendChecker(_InferringChecker):
 
 
 class RwRegisterChecker:
-    """Transactions of writes to registers and reads of them are what `model` promises.
+    """A checker of transactions of writes to registers and reads of them against `model`.
 
-    What orders the versions of a key, beside that it is unset at first: see `register_order`. `sequential_keys` and
+    The module `register_order` describes the sources of the order of versions. `sequential_keys` and
     `linearizable_keys` are on where the model implies them, unless they are given. `version_orders` has, by key, the
-    values in the order in which the store says it installed them.
-    """
+    values in the order in which the store reports to have installed them."""
 
     name = "rw-register"
 
@@ -98,34 +97,34 @@ class RwRegisterChecker:
         )
 
     def check(self, history: History, run: RunRecord | None = None) -> CheckResult:
-        """The verdict on all transactions of `history`; UsageError for one that is malformed."""
+        """Return the verdict on all transactions of `history`; UsageError for one that is malformed."""
         limit = Budget.of(timeout_s=self.timeout_s)
         return judge(history, infer_rw_register(history, self.sources), self.name, self.model, self.steps, limit)
 
     def refutes(self, history: History, run: RunRecord | None = None) -> bool:
-        """Whether `check` finds a violation, without saying which."""
+        """Return whether `check` finds a violation, without naming it."""
         refuted = refutes(infer_rw_register(history, self.sources), self.model)
         return self.check(history, run).verdict is Verdict.VIOLATION if refuted is None else refuted
 
 
 class SetTransactionsChecker(_InferringChecker):
-    """Transactions of adds to grow-only sets and reads of them are what `model` promises."""
+    """A checker of transactions of adds to grow-only sets and reads of them against `model`."""
 
     name = "txn-set"
     infer = staticmethod(infer_sets)
 
 
 class CounterTransactionsChecker(_InferringChecker):
-    """Transactions of increments of counters and reads of them are what `model` promises."""
+    """A checker of transactions of increments of counters and reads of them against `model`."""
 
     name = "txn-counter"
     infer = staticmethod(infer_counters)
 
 
 class ClosedPredicateChecker:
-    """Transactions that write objects and ask for those that fulfil a condition are what `model` promises.
+    """A checker of transactions that write objects and select those that meet a condition against `model`.
 
-    `initial` has the objects that are there at first, by key; all others do not exist at first.
+    `initial` has the objects that exist at first, by key; all others do not.
     """
 
     name = "closed-predicate"
@@ -144,9 +143,9 @@ class ClosedPredicateChecker:
         self.initial = dict(initial or {})
 
     def check(self, history: History, run: RunRecord | None = None) -> CheckResult:
-        """The verdict on all transactions of `history`; UsageError for one that is malformed.
+        """Return the verdict on all transactions of `history`; UsageError for one that is malformed.
 
-        Unknown without any search if the universe of versions is too large to be held against every read.
+        It is unknown without any search if the universe of versions is too large to be compared with every read.
         """
         limit = Budget.of(timeout_s=self.timeout_s)
         try:
@@ -155,7 +154,7 @@ class ClosedPredicateChecker:
             return CheckResult(
                 checker=self.name,
                 verdict=Verdict.UNKNOWN,
-                sentence=f"Whether these transactions are {self.model} was not looked into: {error} are too many.",
+                sentence=f"Whether these transactions are {self.model} was not examined: {error} are too many.",
                 detail={"model": self.model},
                 reason=Reason(cause=Cause.SIZE),
             )
@@ -182,6 +181,6 @@ def check_transactions(
     `options` are those of the checker's class.
     """
     if workload not in _CHECKERS:
-        raise UsageError(f"There are no transactions of kind `{workload}`.", f"Choose one of {', '.join(_CHECKERS)}.")
+        raise UsageError(f"There is no kind of transactions `{workload}`.", f"Choose one of {', '.join(_CHECKERS)}.")
     result: CheckResult = _CHECKERS[workload](model, **options).check(history)
     return result

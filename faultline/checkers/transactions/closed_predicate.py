@@ -1,17 +1,17 @@
-"""Predicates over a closed universe: transactions that write objects and ask for all that fulfil a condition.
+"""Predicates over a closed universe: transactions that write objects and select all that meet a condition.
 
-Beside what registers show, an answer tells of the objects that are *not* in it. With the order of versions known as far
-as `predicate_versions` has it, the dependencies are (Adya, *Weak Consistency*, chapter 3):
+Besides the information of registers, an answer shows which objects are *not* in it. With the partial order of versions
+of `predicate_versions`, the dependencies are (Adya, *Weak Consistency*, chapter 3):
 
 - `ww`: from the writer of a version to the writer of one that is known to follow it;
-- `wr`: from the writer of the version that was seen, also if it was seen by its absence (somebody deleted it);
-- `rw`: from the reader of an object to whoever wrote a version that follows the one in the answer;
-- predicate `rw`: from a reader whose answer lacks an object to whoever made it fulfil the condition later.
+- `wr`: from the writer of the version that was seen, also if it was seen by its absence (a transaction deleted it);
+- `rw`: from the reader of an object to the writer of a version that follows the one in the answer;
+- predicate `rw`: from a reader whose answer lacks an object to the writer that made it meet the condition later.
 
 An absent object may have been seen in one of several versions; an edge is drawn only if it holds for all of them.
 
-Limits: every read is held against every version of every object. `COMPARISONS` of these are allowed; a larger universe
-is not judged, so use few keys (some ten) and some hundred transactions.
+Limits: every read is compared with every version of every object, at most `COMPARISONS` times; a larger universe is not
+judged, so use few keys (some ten) and some hundred transactions.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ from faultline.harness.history import History
 __all__ = ["COMPARISONS", "PredicateWords", "UniverseTooLargeError", "infer_closed_predicates"]
 
 COMPARISONS = 4_000_000
-"""How many pairs of a predicate read and a version may be compared."""
+"""The number of pairs of a predicate read and a version that may be compared."""
 
 
 class UniverseTooLargeError(Exception):
-    """There are more pairs of a predicate read and a version than will be compared."""
+    """The history has more pairs of a predicate read and a version than may be compared."""
 
 
 @dataclass(slots=True)
 class _Drawing:
-    """Edges on the way, and for each the object and the version that it is about."""
+    """The edges drawn so far, and for each the object and the version that it is about."""
 
     universe: Universe
     happened: Booleans
@@ -57,9 +57,9 @@ class _Drawing:
 
 
 def infer_closed_predicates(history: History, initial: Mapping[str, Any], comparisons: int = COMPARISONS) -> Inference:
-    """All that a history of predicate reads says about the order of its transactions, from the `initial` values on.
+    """Return the inference on the order of transactions in a history of predicate reads, from `initial` values on.
 
-    Raises UniverseTooLargeError if that would take more than `comparisons` of a read with a version.
+    Raise UniverseTooLargeError if that would take more than `comparisons` of a read with a version.
     """
     language = PredicateLanguage()
     columns = encode(history, "w", language.triples)
@@ -88,7 +88,7 @@ def _orders(universe: Universe, sightings: list[Sighting], found: Observations) 
 
 
 def _happened(universe: Universe, sightings: list[Sighting]) -> Booleans:
-    """Who is known to have taken effect: who is ok, and who is not known to have failed and was seen."""
+    """Return the transactions known to have taken effect: the ok ones, and unknown ones with a write that was seen."""
     columns = universe.columns
     happened: Booleans = columns.outcome == OK
     seen = [universe.owner(sighting.versions[0]) for sighting in sightings if len(sighting.versions) == 1]
@@ -113,8 +113,9 @@ def _read_edges(drawing: _Drawing, sighting: Sighting, order: KeyOrder) -> None:
             drawing.add(universe.owner(version), reader, EdgeKind.WR, read, key, version)
     kind = EdgeKind.RW if sighting.selected else EdgeKind.PREDICATE_RW
     for version in universe.visible[key]:
-        # Versions that an absent object may have been seen in are among `seen`: what follows them all fulfils it.
-        # From a version that was seen itself the next ones are enough, since ww leads on from there.
+        # An absent object may have been seen in any version of `seen`. An edge is right for each of them only if the
+        # version follows all.
+        # From a version that was seen itself the next versions are enough, since ww edges lead on from there.
         if all(version in (order.next if sighting.selected else order.after).get(other, ()) for other in seen):
             drawing.add(reader, universe.owner(version), kind, read, key, version)
 
@@ -124,14 +125,14 @@ def _after(order: KeyOrder, version: int) -> set[int]:
 
 
 class PredicateWords:
-    """Tells the reasons of edges over predicates; `because` has the object and version behind each."""
+    """The words for edges over predicates; `because` has the object and version behind each."""
 
     def __init__(self, universe: Universe, because: dict[tuple[int, int, int, int], tuple[str, int]]) -> None:
         self._universe = universe
         self._because = because
 
     def reason(self, step: Step, source: str, target: str) -> Reason:
-        """Why `step.source`, called `source`, precedes `step.target`, called `target`."""
+        """Return why `step.source`, called `source`, precedes `step.target`, called `target`."""
         columns = self._universe.columns
         key, version = self._because[step.source, step.target, int(step.kind), step.reason]
         done = self._done(key, version)

@@ -1,17 +1,17 @@
-"""Transactions as columns: what a history of transactions is turned into, once, before anything is inferred from it.
+"""Transactions as columns: a history of transactions is converted once, before any inference.
 
 A transaction is one operation with `f == "txn"`. Its value is a list of *micro-operations*, each a triple:
 
     ["append", KEY, ELEMENT]   add ELEMENT to the end of the list KEY
     ["w", KEY, VALUE]          set the register KEY to VALUE
-    ["r", KEY, VALUE]          what was read from KEY; null in the invocation, where it is not known yet
+    ["r", KEY, VALUE]          VALUE was read from KEY; null in the invocation, where it is not known yet
 
-The completion of a transaction that succeeded repeats them with its reads filled in; of one that failed, or of which
-nobody knows, only the invocation says what it meant to write. Rows with another `f` are left aside.
+The completion of a transaction that succeeded repeats them with its reads filled in. For one that failed, or whose
+outcome is unknown, only the invocation has its writes. Rows with another `f` are ignored.
 
 Every micro-operation of the history gets a number, in order of rows; a transaction's are neighbours. Keys become small
-integers. Python objects are touched here and when versions are put in order, and nowhere else: all inference works on
-integer columns. That is what makes a hundred thousand transactions a matter of a fraction of a second.
+integers. Python objects are touched only here and when versions are put in order: all inference works on integer
+columns. So a hundred thousand transactions take a fraction of a second.
 
 Limits: keys and values are compared as Python compares them, so `1`, `1.0` and `true` are the same value.
 """
@@ -81,7 +81,7 @@ class TransactionColumns:
         return len(self.rows)
 
     def micro_operations(self, transaction: int) -> list[list[Any]]:
-        """The micro-operations of one transaction as the history has them; reads of one that is not ok are unknown."""
+        """Return the micro-operations of one transaction as in the history; reads of one that is not ok are unknown."""
         first, last = int(self.start[transaction]), int(self.start[transaction + 1])
         known = self.outcome[transaction] == OK
         return [
@@ -92,7 +92,7 @@ class TransactionColumns:
         ]
 
     def process_pairs(self) -> tuple[Integers, Integers]:
-        """Each transaction that is ok with the next one of its process that is not known to have failed."""
+        """Return each transaction that is ok with the next one of its process that is not known to have failed."""
         alive = np.flatnonzero(self.outcome != FAIL)
         order = alive[np.lexsort((self.invoke[alive], self.process[alive]))]
         before, after = order[:-1], order[1:]
@@ -102,10 +102,10 @@ class TransactionColumns:
 
 
 def encode(history: History, write_name: str, translate: Callable[[int, Any], Any] | None = None) -> TransactionColumns:
-    """The transactions of `history`, whose writes are all called `write_name` (`append` or `w`).
+    """Return the transactions of `history`, whose writes are all called `write_name` (`append` or `w`).
 
-    `translate` makes such triples of each transaction that is written in another way, given its row.
-    Raises UsageError with the row when a transaction is not a list of such triples.
+    `translate` makes such triples of each transaction that has another form, given its row.
+    Raise UsageError with the row when a transaction is not a list of such triples.
     """
     rows = [row for row, f in enumerate(history.f) if f == "txn"]
     outcomes = [history.outcome[row] for row in rows]
@@ -135,7 +135,7 @@ def encode(history: History, write_name: str, translate: Callable[[int, Any], An
 
 
 def malformed_transaction(row: int, cause: str) -> UsageError:
-    """The error of a transaction that cannot be judged."""
+    """Return the error of a transaction that cannot be judged."""
     return UsageError(
         f"The transaction in row {row} {cause}.",
         'A transaction is a list of micro-operations such as ["append", "x", 1], ["w", "x", 1] and ["r", "x", null].',
@@ -143,7 +143,7 @@ def malformed_transaction(row: int, cause: str) -> UsageError:
 
 
 def hashable(value: Any) -> Any:
-    """`value` itself when it can be looked up in a dictionary, else its JSON text."""
+    """Return `value` itself when it can be looked up in a dictionary, else its JSON text."""
     try:
         hash(value)
     except TypeError:
@@ -152,7 +152,7 @@ def hashable(value: Any) -> Any:
 
 
 def _triples(rows: list[int], bodies: list[Any], write_name: str) -> tuple[list[str], list[Any], list[Any]]:
-    # Every other way of taking triples apart makes an object for each of them; this only copies references.
+    # Every other way to unpack triples makes an object for each of them; this only copies references.
     if {list, tuple}.issuperset(map(type, bodies)):
         micros = list(chain.from_iterable(bodies))
         if {list, tuple}.issuperset(map(type, micros)) and {3}.issuperset(map(len, micros)):
@@ -169,9 +169,9 @@ def _first_malformed(rows: list[int], bodies: list[Any], write_name: str) -> Usa
             return malformed_transaction(row, f"has no list of micro-operations but {str(body)[:80]!r}")
         for micro in body:
             if not isinstance(micro, list | tuple) or len(micro) != 3:
-                return malformed_transaction(row, f"holds {str(micro)[:80]!r}, which is no triple")
+                return malformed_transaction(row, f"holds {str(micro)[:80]!r}, which is not a triple")
             if micro[0] not in ("r", write_name):
-                return malformed_transaction(row, f"does {str(micro[0])[:80]!r}, and here are only r and {write_name}")
+                return malformed_transaction(row, f"does {str(micro[0])[:80]!r}, which is neither r nor {write_name}")
     raise AssertionError("the transactions are well-formed after all")
 
 

@@ -1,8 +1,7 @@
 """One strongly connected component, laid out for walking: neighbours as lists, hubs opened, real time implicit.
 
-Inside a component the real-time successors of a transaction are not drawn either. Sorted by invocation they are a
-suffix, and a breadth-first search that remembers where the suffix it has already visited begins looks at each
-transaction once.
+Inside a component the real-time edges are not drawn either. Sorted by invocation, the successors of a transaction are a
+suffix. A breadth-first search that remembers the beginning of the suffix it has visited sees each transaction once.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ EdgeLookup = tuple[DependencyEdges, "list[int]", "list[int]"]
 
 
 def edge_lookup(edges: DependencyEdges) -> EdgeLookup:
-    """The edges with an index by source, made once for all components."""
+    """Return the edges with an index by source, made once for all components."""
     order = np.argsort(edges.source, kind="stable")
     bounds = np.searchsorted(edges.source[order], np.arange(edges.nodes + 1))
     return edges, order.tolist(), bounds.tolist()
@@ -83,7 +82,7 @@ class Component:
         self.later = [bisect_right(invocations, moment) for moment in complete]
 
     def cyclic_part(self, kinds: EdgeKind) -> list[set[int]]:
-        """The components with at least two transactions that edges of these kinds form on their own."""
+        """Return the components with at least two transactions that edges of these kinds form on their own."""
         source, target, count = self._drawn(int(kinds))
         found = strongly_connected(count, np.array(source, dtype=np.int64), np.array(target, dtype=np.int64))
         parts = [{number for number in part if number < self.size} for part in found]
@@ -95,7 +94,8 @@ class Component:
         pairs += [(hub, to) for hub, members in self.members.items() for to in members]
         count = self.size + len(self.members)
         if kinds & int(EdgeKind.REALTIME):
-            # A chain of one extra node for each transaction, in order of invocation: entered where the suffix begins.
+            # Real time is a chain of one extra node for each transaction, in order of invocation. Entering it where the
+            # suffix begins reaches all successors with two edges a transaction, in place of one for each ordered pair.
             pairs += [(i, count + self.later[i]) for i in range(self.size) if self.later[i] < self.size]
             pairs += [(count + place, to) for place, to in enumerate(self.by_invocation)]
             pairs += [(count + place, count + place + 1) for place in range(self.size - 1)]
@@ -103,6 +103,6 @@ class Component:
         return [source for source, _ in pairs], [target for _, target in pairs], count
 
     def named(self, steps: Iterable[tuple[int, int, int, int]]) -> tuple[Step, ...]:
-        """Steps between local numbers as steps between transactions of the history."""
+        """Return steps between local numbers as steps between transactions of the history."""
         names = self.transactions
         return tuple(Step(names[source], names[to], EdgeKind(kind), reason) for source, to, kind, reason in steps)

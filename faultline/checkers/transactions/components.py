@@ -24,7 +24,8 @@ __all__ = ["strongly_connected", "suspect_components"]
 def suspect_components(
     columns: TransactionColumns, edges: DependencyEdges, regions: Regions, realtime: bool
 ) -> list[list[int]]:
-    """The components with at least two transactions, each as the transactions and hubs in it, in increasing order."""
+    """Return the components with at least two transactions, each as the transactions and hubs in it, in increasing
+    order."""
     nodes = np.flatnonzero(regions.of_node >= 0)
     if not len(nodes):
         return []
@@ -55,7 +56,7 @@ def _return_barriers(invoke: Integers, complete: Integers, first_barrier: int) -
 
 
 def strongly_connected(count: int, source: Integers, target: Integers) -> list[list[int]]:
-    """All components of more than one node of the graph on nodes 0 … `count` - 1."""
+    """Return all components of more than one node of the graph on nodes 0 … `count` - 1."""
     order = np.argsort(source, kind="stable")
     successors = target[order].tolist()
     begin = np.searchsorted(source[order], np.arange(count + 1)).tolist()

@@ -18,7 +18,7 @@ __all__ = ["counter_anomalies"]
 
 
 def counter_anomalies(columns: TransactionColumns, reads: CounterReads) -> Observations:
-    """All of them, with examples."""
+    """Return all of them, with examples."""
     found = Observations(columns)
     limits = _limits(columns, reads)
     known: dict[tuple[int, int], int] = {}
@@ -38,7 +38,7 @@ def counter_anomalies(columns: TransactionColumns, reads: CounterReads) -> Obser
 
 
 def _limits(columns: TransactionColumns, reads: CounterReads) -> dict[tuple[int, int], int]:
-    """What others could have added, by transaction and key; the sum over a key is taken once."""
+    """Return what others could have added, by transaction and key; the sum over a key is taken once."""
     totals: dict[int, int] = {}
     limits: dict[tuple[int, int], int] = {}
     for read in reads.base:

@@ -1,7 +1,7 @@
-"""What the reads of counters saw of others, and what they could have seen at most.
+"""The part of each counter read that others added, and the most that it could be.
 
 A read returns what others had added, and what its own transaction had added before: its *base* is the former alone. As
-in registers, only a transaction's first step on a key says what it saw of others, if that is a read.
+in registers, only a transaction's first step on a key, if that is a read, shows the adds of others.
 """
 
 from __future__ import annotations
@@ -18,11 +18,10 @@ __all__ = ["CounterReads", "find_counter_reads"]
 
 @dataclass(frozen=True, slots=True)
 class CounterReads:
-    """Reads are of transactions that are ok. By key number, `amounts` has what each transaction adds to it in all.
+    """The reads of ok transactions. By key number, `amounts` has the sum that each transaction adds to it.
 
-    Per read: `base`, and `earlier`, what its own transaction had added before it. `external` has the first reads by key
-    and value, and `external_of` by transaction and key.
-    """
+    Per read: `base`, and `earlier`, the sum that its own transaction had added before it. `external` has the first
+    reads by key and value, and `external_of` by transaction and key."""
 
     amounts: dict[int, dict[int, int]]
     base: dict[int, int]
@@ -31,7 +30,8 @@ class CounterReads:
     external_of: dict[tuple[int, int], int]
 
     def possible(self, columns: TransactionColumns, read: int, failed: bool = False) -> int:
-        """The sum of all that others could have added to the key of `read`, with `failed` also if they failed."""
+        """Return the sum of all that others could have added to the key of `read`, with `failed` also if they
+        failed."""
         reader = int(columns.owner[read])
         return sum(
             amount
@@ -41,7 +41,7 @@ class CounterReads:
 
 
 def find_counter_reads(columns: TransactionColumns) -> CounterReads:
-    """Sort them by key. Raises UsageError for an increment that is no positive integer and for a read of no integer."""
+    """Sort reads and adds by key. Raise UsageError for an increment that is no positive integer and a read of none."""
     amounts: dict[int, dict[int, int]] = {}
     for micro in np.flatnonzero(~columns.is_read).tolist():
         by_transaction = amounts.setdefault(int(columns.key[micro]), defaultdict(int))
@@ -79,5 +79,5 @@ def _value(columns: TransactionColumns, micro: int) -> int:
     value = columns.values[micro]
     if value is not None and type(value) is not int:
         key, row = columns.keys[columns.key[micro]], int(columns.rows[columns.owner[micro]])
-        raise malformed_transaction(row, f"read {str(value)[:80]!r} from {key!r}, no integer")
+        raise malformed_transaction(row, f"read {str(value)[:80]!r} from {key!r}, which is no integer")
     return value or 0

@@ -1,15 +1,15 @@
 """The shortest cycle of each wanted shape in a component, found breadth first and within a budget.
 
 From every transaction that has an edge of the shape's kind, a search runs over pairs of a transaction and a state of
-the shape's machine until it comes back. Searches only go as deep as would beat the best cycle so far, so that once a
-short one is known the rest is quick.
+the shape's machine until it comes back. Searches go only as deep as would beat the best cycle so far, so that the rest
+is quick once a short one is known.
 
-The search finds closed *walks*; one that visits a transaction twice falls into smaller cycles, each with a name of its
+The search finds closed *walks*; one that visits a transaction twice splits into smaller cycles, each with a name of its
 own. It is then reported only if one of the parts has the wanted shape. So a G-nonadjacent or G2 that exists beside a
-G-single through the same transactions may go unreported, and the G-single, which is worse, never does.
+G-single through the same transactions may go unreported; the G-single, which is worse, never does.
 
-Elle searches a component for a second of wall time (`:cycle-search-timeout`). Here the budget counts edges looked at,
-so that the answer does not depend on the machine. When it is used up, the shapes not decided are named, and linear-time
+Elle searches a component for a second of wall time (`:cycle-search-timeout`). Here the budget counts visited edges, so
+that the answer does not depend on the machine. When it is used up, the shapes not decided are named, and linear-time
 facts still hold: which kinds of edges form a cycle at all, and one cycle of the worst kind.
 """
 
@@ -27,7 +27,7 @@ from faultline.checkers.transactions.shapes import CycleShape, Machine, classify
 __all__ = ["Cycle", "CycleSearch", "find_cycles"]
 
 _SMALL = 24
-"""Up to so many transactions, finding sub-components first costs more than it spares."""
+"""The number of transactions up to which finding sub-components first costs more than it saves."""
 
 LocalStep = tuple[int, int, int, int]
 
@@ -51,7 +51,7 @@ class Cycle:
 
 @dataclass(frozen=True, slots=True)
 class CycleSearch:
-    """What was found in one component: cycles, shapes that the budget left undecided, and the edges looked at."""
+    """The result for one component: cycles, shapes that the budget left undecided, and the number of visited edges."""
 
     cycles: tuple[Cycle, ...]
     undecided: tuple[str, ...]
@@ -59,7 +59,7 @@ class CycleSearch:
 
 
 class _Budget:
-    """Edges that may still be looked at, within the time that `limit` leaves."""
+    """The number of edges that may still be visited, within the time that `limit` leaves."""
 
     def __init__(self, steps: int, limit: Budget) -> None:
         self.left = steps
@@ -72,16 +72,16 @@ class _Budget:
 def find_cycles(
     component: Component, shapes: Sequence[CycleShape], steps: int, limit: Budget = UNLIMITED
 ) -> CycleSearch:
-    """Search `component` for `shapes`, looking at about `steps` edges at most, evenly shared among the shapes.
+    """Search `component` for `shapes`, visiting about `steps` edges at most, evenly shared among the shapes.
 
-    Of `limit` only the time counts; what it cuts off is undecided, but for facts that take linear time.
+    Only the time of `limit` counts; shapes that it cuts off are undecided, except for facts that take linear time.
     """
     cycles: list[Cycle] = []
     undecided: list[str] = []
     left, bases = steps, set()
     for number, shape in enumerate(shapes):
         if shape.name.removesuffix("-process").removesuffix("-realtime") in bases:
-            continue  # the plain cycle is there, which is a process and a real-time cycle as well
+            continue  # The plain cycle was found; it is a process and a real-time cycle as well.
         budget = _Budget(left // (len(shapes) - number), limit)
         share = budget.left
         found = _Search(component, shape, budget).run()
@@ -99,10 +99,10 @@ def find_cycles(
 
 
 def _some_cycle(component: Component, steps: int) -> list[Cycle]:
-    """One cycle of the worst kinds of edges that form any, found in linear time."""
+    """Return one cycle of the worst kinds of edges that form any, found in linear time."""
     for kinds in _WORST_FIRST:
         for part in component.cyclic_part(kinds):
-            # Any walk will do, so a machine that wants nothing follows it: in a component there is a way back.
+            # Any walk will do, so the machine accepts every edge: within a component there is a way back.
             for anchor in (EdgeKind.WW, EdgeKind.WR, EdgeKind.RW, EdgeKind.PREDICATE_RW):
                 shape = CycleShape("any", anchor, kinds, 2, True, EdgeKind(0))
                 search = _Search(
@@ -116,7 +116,7 @@ def _some_cycle(component: Component, steps: int) -> list[Cycle]:
 
 
 class _Search:
-    """One breadth-first search after another, from every possible start."""
+    """A sequence of breadth-first searches, one from every possible start."""
 
     def __init__(
         self,
@@ -136,7 +136,7 @@ class _Search:
         self._any = any_count
 
     def run(self, first: bool = False) -> list[LocalStep] | None:
-        """The shortest cycle, or the `first` that is found."""
+        """Return the shortest cycle, or the `first` that is found."""
         best: list[LocalStep] | None = None
         if not self._possible():
             return None
@@ -169,7 +169,7 @@ class _Search:
         ]
 
     def _from(self, start: int, limit: int) -> list[LocalStep] | None:
-        """A shortest accepted walk from `start` back to it, of fewer than `limit` steps."""
+        """Return a shortest accepted walk from `start` back to it, of fewer than `limit` steps."""
         size = self._component.size
         parents: dict[int, tuple[int, LocalStep]] = {}
         level, depth = [(start, self._first, -1)], 1
@@ -208,7 +208,8 @@ class _Search:
         return found
 
     def _through(self, hub: int, state: int, node: int) -> list[int]:
-        """Whom `hub` leads to and was not yet reached through it: all but `node`, then only who came there first."""
+        """Return the targets of `hub` not yet reached through it: all but `node`, then only the node that came
+        first."""
         visitor = self._hub_visitor.get((hub, state))
         if visitor is None:
             self._hub_visitor[hub, state] = node
@@ -225,7 +226,7 @@ class _Search:
         return component.by_invocation[begin:end]
 
     def _simple(self, walk: list[LocalStep]) -> list[LocalStep] | None:
-        """`walk` itself if it visits nobody twice, else a part of it that has the wanted shape."""
+        """Return `walk` itself if it visits no transaction twice, else a part of it that has the wanted shape."""
         for part in _simple_parts(walk):
             if self._any or classify([EdgeKind(kind) for _, _, kind, _ in part]) == self._shape.name:
                 return part
@@ -246,7 +247,7 @@ def _walk(parents: dict[int, tuple[int, LocalStep]], origin: int, last: LocalSte
 
 
 def _simple_parts(walk: list[LocalStep]) -> list[list[LocalStep]]:
-    """The cycles without repetition into which a closed walk falls."""
+    """Return the cycles without repetition into which a closed walk splits."""
     parts: list[list[LocalStep]] = []
     open_steps: list[LocalStep] = []
     for step in walk:

@@ -2,18 +2,18 @@
 
 The kinds are Adya's (*Weak Consistency*, MIT 1999, chapter 3), and two orders that clients can see:
 
-- `ww`: the target overwrote what the source wrote;
-- `wr`: the target read what the source wrote;
-- `rw`: the target overwrote what the source read (an *anti-dependency*: the source does not know of the target);
-- predicate `rw`: the target changed what a condition would have selected when the source asked it;
+- `ww`: the target overwrote a write of the source;
+- `wr`: the target read a write of the source;
+- `rw`: the target overwrote a version that the source read (an *anti-dependency*: the source missed the target);
+- predicate `rw`: the target changed the set of objects that the source's condition selected;
 - `process`: the same client ran the source before the target;
 - `realtime`: the source had completed before the target was invoked.
 
 A `ww` or `rw` edge that is only known thanks to the process or real-time order carries that order's flag as well, so
 that it counts against models that promise the order, and not against others.
 
-An edge that is `rw` and `wr` at once stands for one of each in a row, over a transaction that nobody can name: between
-two reads of different values somebody wrote (Elle calls it `rr`).
+An edge that is `rw` and `wr` at once stands for one of each in a row, over an unknown transaction: between two reads of
+different values there was a write (Elle calls it `rr`).
 
 A *hub* is an extra node without a transaction. When every one of many readers precedes every one of many writers, all
 pairs would be quadratically many edges; instead the readers point to a hub, and the hub to the writers by a `link`,
@@ -34,7 +34,7 @@ __all__ = ["DependencyEdges", "EdgeKind", "EdgeList"]
 
 
 class EdgeKind(enum.IntFlag):
-    """Why one transaction must precede another. Flags, so that a set of kinds is one small integer."""
+    """The reason why one transaction must precede another. Flags, so that a set of kinds is one small integer."""
 
     WW = 1
     WR = 2
@@ -49,9 +49,8 @@ class EdgeKind(enum.IntFlag):
 class DependencyEdges:
     """A dependency graph: nodes below `transactions` are transactions, those from there on are hubs.
 
-    `reason` is a number by which whoever drew the edge can say why; for an edge to a hub it belongs to the reader,
-    for a link to the writer.
-    """
+    `reason` is a number from which the module that drew the edge makes its words; for an edge to a hub it belongs to
+    the reader, for a link to the writer."""
 
     transactions: int
     nodes: int
@@ -65,7 +64,7 @@ class DependencyEdges:
 
 
 class EdgeList:
-    """Collects edges, single or by the array."""
+    """A collector of edges, single or by the array."""
 
     def __init__(self, transactions: int) -> None:
         self._transactions = transactions
@@ -74,12 +73,12 @@ class EdgeList:
         self._single: list[tuple[int, int, int, int]] = []
 
     def add(self, source: int, target: int, kind: EdgeKind, reason: int) -> None:
-        """One edge; from a transaction to itself there is none."""
+        """Add one edge, unless it leads from a transaction to itself."""
         if source != target:
             self._single.append((source, target, int(kind), reason))
 
     def add_all(self, source: Integers, target: Integers, kind: EdgeKind, reason: Integers) -> None:
-        """Many edges of one kind; those from a transaction to itself are dropped."""
+        """Add many edges of one kind, without those from a transaction to itself."""
         kept = source != target
         kinds = np.full(int(kept.sum()), int(kind), dtype=np.int64)
         self._parts.append((source[kept], target[kept], kinds, reason[kept]))
@@ -87,10 +86,10 @@ class EdgeList:
     def add_hub(
         self, readers: Sequence[tuple[int, int]], writers: Sequence[tuple[int, int]], kind: EdgeKind = EdgeKind.RW
     ) -> None:
-        """Every reader precedes every writer but itself. Both are pairs of a transaction and the reason of its edge.
+        """Let every reader precede every writer but itself. Both are pairs of a transaction and the reason of its edge.
 
-        If exactly one transaction is on both sides it gets a hub of its own, without itself. Two of them do precede
-        each other, so that the way from one through the hub to itself is no more than the truth.
+        If exactly one transaction is on both sides it gets a hub of its own, without itself. Two such transactions do
+        precede each other, so that the path from one through the hub to itself adds nothing false.
         """
         both = {reader for reader, _ in readers} & {writer for writer, _ in writers}
         if len(readers) * len(writers) <= 4:
@@ -111,7 +110,7 @@ class EdgeList:
         self._single += [(hub, writer, int(EdgeKind.LINK), reason) for writer, reason in writers]
 
     def finish(self) -> DependencyEdges:
-        """The graph."""
+        """Return the graph."""
         single = np.array(self._single, dtype=np.int64).reshape(-1, 4)
         columns = [np.concatenate([*(part[i] for part in self._parts), single[:, i]]) for i in range(4)]
         return DependencyEdges(self._transactions, self._nodes, *columns)

@@ -1,4 +1,5 @@
-"""Cycles in words: each edge says why one transaction must precede the next, and the last one contradicts the rest."""
+"""Cycles in words: each edge has the reason why one transaction must precede the next, and the last one contradicts the
+rest."""
 
 from __future__ import annotations
 
@@ -26,20 +27,20 @@ _KIND_NAMES = {
 
 
 def _kind_name(kind: EdgeKind) -> str:
-    """The name of an edge's kind, without the order that it may owe its being known to."""
+    """Return the name of an edge's kind, without the order from which it may be known."""
     if kind & EdgeKind.RW and kind & EdgeKind.WR:
         return "rr"
     return next(name for flag, name in _KIND_NAMES.items() if kind & flag)
 
 
 def turned(columns: TransactionColumns, cycle: Cycle) -> tuple[Step, ...]:
-    """The steps of `cycle`, beginning with the transaction that was invoked first."""
+    """Return the steps of `cycle`, beginning with the transaction that was invoked first."""
     first = min(range(len(cycle.steps)), key=lambda place: int(columns.invoke[cycle.steps[place].source]))
     return cycle.steps[first:] + cycle.steps[:first]
 
 
 def reasons_of(inference: Inference, steps: tuple[Step, ...]) -> list[Reason]:
-    """Why each step is there; the transactions are called T1, T2 and so on, in order of the steps."""
+    """Return the reason of each step; the transactions are called T1, T2 and so on, in order of the steps."""
     names = [f"T{number}" for number in range(1, len(steps) + 1)]
     pairs = zip(steps, names, [*names[1:], names[0]], strict=True)
     return [_reason(inference, step, source, target) for step, source, target in pairs]
@@ -58,7 +59,7 @@ def _reason(inference: Inference, step: Step, source: str, target: str) -> Reaso
 
 
 def cycle_sentence(inference: Inference, name: str, steps: tuple[Step, ...], reasons: list[Reason]) -> str:
-    """The whole contradiction in one sentence; of a long cycle, the first edges and the last."""
+    """Return the whole contradiction in one sentence; of a long cycle, the first edges and the last."""
     columns = inference.columns
     who = ", ".join(
         f"T{n} is client {columns.process[step.source]}'s" for n, step in enumerate(steps[:_NAMED_STEPS], start=1)
@@ -76,7 +77,8 @@ def _more(clauses: list[str]) -> str:
 
 
 def cycle_detail(inference: Inference, cycle: Cycle, steps: tuple[Step, ...], reasons: list[Reason]) -> dict[str, Any]:
-    """What a ring diagram needs: the transactions in the order of the cycle, and the edge from each to the next."""
+    """Return the data of a ring diagram: the transactions in the order of the cycle, and the edge from each to the
+    next."""
     columns = inference.columns
     transactions = [
         {

@@ -1,4 +1,4 @@
-"""What every kind of data hands to the judgement: transactions, edges, observations, and words for its edges."""
+"""The input of the judgement for every kind of data: transactions, edges, observations, and words for the edges."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ __all__ = ["Inference", "Reason", "Words"]
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why an edge is there: a clause, and the key it is about if it is about one."""
+    """The reason of an edge: a clause, and the key that it is about, if any."""
 
     clause: str
     key: Any = None
 
 
 class Words(Protocol):
-    """Tells why one transaction precedes another."""
+    """A maker of sentences that say why one transaction precedes another."""
 
     def reason(self, step: Step, source: str, target: str) -> Reason:
-        """The reason of a ww, wr or rw step, with the names by which its two transactions are called."""
+        """Return the reason of a ww, wr or rw step, with the given names of its two transactions."""
 
 
 @dataclass(frozen=True, slots=True)

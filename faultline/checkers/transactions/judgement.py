@@ -1,10 +1,9 @@
-"""From an inference to a verdict: search for cycles, name what was found, and hold it against the promised model.
+"""From an inference to a verdict: search for cycles, name them, and compare the anomalies with the promised model.
 
-The promise decides. An anomaly that the model forbids is a finding and makes a violation; one that it allows is told
-too (`detail["allowed"]`), because a reader wants to know what the store does, but it does not fail the test. If the
-search had to give up on a shape that the model forbids, and nothing else was found, the verdict is *unknown*. A history
-in which no two transactions depend on each other has tested nothing.
-"""
+The promise decides. An anomaly that the model forbids is a finding and makes a violation. One that it allows is
+reported too (`detail["allowed"]`), because it describes the store, but it does not fail the test. If the search gave up
+on a shape that the model forbids, and nothing else was found, the verdict is *unknown*. A history in which no two
+transactions depend on each other has tested nothing."""
 
 from __future__ import annotations
 
@@ -33,10 +32,10 @@ from faultline.harness.verdict import Cause, CheckResult, Finding, Reason, Verdi
 __all__ = ["DEFAULT_STEPS", "judge", "refutes"]
 
 DEFAULT_STEPS = 2_000_000
-"""Edges that the search for shapes looks at in one component, unless told otherwise."""
+"""The edges that the search for shapes visits in one component by default."""
 
 _ALL_COMPONENTS = 10
-"""All components together may cost this many times what one may."""
+"""The budget of all components together, as a multiple of that of one."""
 
 _FORBID_EVERY_CYCLE = ("serializable", "strong-session-serializable", "strict-serializable")
 
@@ -63,7 +62,7 @@ def judge(
     steps: int = DEFAULT_STEPS,
     limit: Budget = UNLIMITED,
 ) -> CheckResult:
-    """The verdict on whether `history` is what `model` promises. Raises UsageError for a model that is not known.
+    """Return the verdict on whether `history` is what `model` promises. Raise UsageError for an unknown model.
 
     The search for cycles ends at the time of `limit`; inference and the search for components are linear in time.
     """
@@ -101,7 +100,7 @@ def judge(
 
 
 def refutes(inference: Inference, model: str) -> bool | None:
-    """Whether `judge` finds a violation, told without naming any cycle; None where that takes the search.
+    """Return whether `judge` finds a violation, without naming any cycle; None where only the search decides.
 
     Models that forbid every cycle are refuted by the first component that is strongly connected.
     """

@@ -1,11 +1,11 @@
 """Anomalies of append-only lists that need no cycle (Elle; *dirty update* and *lost update* from there too).
 
-Everything is first looked for in columns, which costs little when there is nothing; Python objects are compared only
-for the few transactions that looked suspicious.
+Each anomaly is first sought in columns, which is cheap when there is none; Python objects are compared only for the few
+suspicious transactions.
 
 Whether a read agrees with its own transaction (`internal`) is decided like this: in a transaction, the number of
-elements before its own appends must be the same at each of its reads of a key, and its appends must stand right there
-in the version order. Only transactions that fail this are compared element by element.
+elements before its own appends must be the same at each of its reads of a key, and its appends must be right there in
+the version order. Only transactions that fail this are compared element by element.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["list_anomalies"]
 
 
 def list_anomalies(columns: TransactionColumns, versions: ListVersions) -> Observations:
-    """All of them, with examples."""
+    """Return all anomalies of lists, with examples."""
     found = Observations(columns)
     _incompatible_orders(columns, versions, found)
     _duplicates(columns, versions, found)
@@ -52,7 +52,7 @@ def _incompatible_orders(columns: TransactionColumns, versions: ListVersions, fo
             "incompatible-order",
             readers,
             f"{found.name(readers[0]).capitalize()} read {shown(values[longest])} from {columns.keys[key]}, and "
-            f"{found.name(readers[1])} read {shown(values[micro])}, which is no beginning of it: one list cannot have "
+            f"{found.name(readers[1])} read {shown(values[micro])}, which is not a prefix of it: one list cannot have "
             "gone through both states.",
             columns.keys[key],
         )
@@ -72,13 +72,13 @@ def _duplicate(columns: TransactionColumns, micro: int, found: Observations) -> 
         "duplicate-elements",
         [reader],
         f"{found.name(reader).capitalize()} read {shown(columns.values[micro])} from {key}, where {shown(element)} "
-        f"stands {counts[element]} times although it was appended once.",
+        f"is {counts[element]} times although it was appended once.",
         key,
     )
 
 
 def _bad_elements(columns: TransactionColumns, versions: ListVersions, micro: int, found: Observations) -> None:
-    """Elements that are garbage or aborted in a read that is no prefix of the version order."""
+    """Report elements that are garbage or aborted in a read that is no prefix of the version order."""
     key = columns.key[micro]
     appends = np.flatnonzero(~columns.is_read & (columns.key == key))
     writer = {hashable(columns.values[append]): int(append) for append in appends.tolist()}
@@ -92,7 +92,7 @@ def _bad_elements(columns: TransactionColumns, versions: ListVersions, micro: in
 
 
 def _bad_versions(columns: TransactionColumns, versions: ListVersions, found: Observations) -> None:
-    """Garbage and aborted elements in the version orders, and committed versions on top of aborted ones."""
+    """Report garbage and aborted elements in the version orders, and committed versions on top of aborted ones."""
     writer = versions.writer(columns)
     bad = np.flatnonzero(~versions.committed(columns))
     for position in bad.tolist():
@@ -143,7 +143,7 @@ def _dirty_update(columns: TransactionColumns, below: int, above: int, found: Ob
 
 
 def _intermediate_reads(columns: TransactionColumns, versions: ListVersions, found: Observations) -> None:
-    """Reads whose last element is not the last one that its transaction appended to that key."""
+    """Report reads whose last element is not the last one that its transaction appended to that key."""
     fitting = np.flatnonzero(versions.fits & (versions.length > 0))
     read = versions.read[fitting]
     append = versions.append[versions.first[columns.key[read]] + versions.length[fitting] - 1]
@@ -155,13 +155,13 @@ def _intermediate_reads(columns: TransactionColumns, versions: ListVersions, fou
             "G1b",
             [writer, reader],
             f"{found.name(reader).capitalize()} read {key} up to {shown(columns.values[seen])}, but "
-            f"{found.name(writer)} appended more to it after that, and nobody should see a transaction half done.",
+            f"{found.name(writer)} appended more to it after that: no read may see half a transaction.",
             key,
         )
 
 
 def _replaced_appends(columns: TransactionColumns) -> Booleans:
-    """Which appends are followed by another append of the same transaction to the same key."""
+    """Return which appends are followed by another append of the same transaction to the same key."""
     earlier, _ = _successive_appends(columns)
     replaced = np.zeros(len(columns.key) + 1, dtype=np.bool_)
     replaced[earlier] = True
@@ -169,7 +169,7 @@ def _replaced_appends(columns: TransactionColumns) -> Booleans:
 
 
 def _successive_appends(columns: TransactionColumns) -> tuple[Integers, Integers]:
-    """Each append with the next one of the same transaction to the same key."""
+    """Return each append with the next one of the same transaction to the same key."""
     appends = np.flatnonzero(~columns.is_read)
     order = appends[np.lexsort((appends, columns.key[appends], columns.owner[appends]))]
     again = (columns.owner[order[:-1]] == columns.owner[order[1:]]) & (
@@ -179,7 +179,7 @@ def _successive_appends(columns: TransactionColumns) -> tuple[Integers, Integers
 
 
 def _disordered_transactions(columns: TransactionColumns, versions: ListVersions, found: Observations) -> None:
-    """Transactions whose appends to one key stand there in another order than they were done, or not all of them."""
+    """Report transactions whose appends to one key are in another order there, or not all of them."""
     earlier, later = _successive_appends(columns)
     before, after = versions.position[earlier], versions.position[later]
     wrong = (after >= 0) & (before > after) | (after >= 0) & (before < 0)
@@ -197,7 +197,7 @@ def _disordered_transactions(columns: TransactionColumns, versions: ListVersions
 
 
 def _internal(columns: TransactionColumns, versions: ListVersions, found: Observations) -> None:
-    """Transactions whose reads do not agree with what they themselves did before, and reads of one's own future."""
+    """Report transactions whose reads contradict their own earlier steps, or have their own later ones."""
     order, group = _grouped(columns)
     if not len(order):
         return
@@ -219,7 +219,7 @@ def _internal(columns: TransactionColumns, versions: ListVersions, found: Observ
     np.maximum.at(last_read, group[reading], np.flatnonzero(reading))
     checked = ~reading & (np.arange(len(order)) < last_read[group])
     misplaced = checked & ((place != lowest[group] + own) | (versions.position[order] < 0))
-    # An append that comes after all reads of its key must not be among what they saw.
+    # An append that comes after all reads of its key must not be among the elements of those reads.
     foreseen = ~reading & ~checked & (versions.position[order] >= 0) & (highest[group] >= 0)
     foreseen &= place < highest[group]
     bad = (lowest != highest)[group] & reading | unfit | misplaced | foreseen
@@ -229,7 +229,8 @@ def _internal(columns: TransactionColumns, versions: ListVersions, found: Observ
 
 
 def _grouped(columns: TransactionColumns) -> tuple[Integers, Integers]:
-    """Micro-operations of ok transactions that use a key more than once, by transaction and key; and their groups."""
+    """Return micro-operations of ok transactions that use a key more than once, by transaction and key; and the
+    groups."""
     alive = np.flatnonzero(columns.outcome[columns.owner] == OK)
     order = alive[np.argsort(columns.owner[alive] * len(columns.keys) + columns.key[alive], kind="stable")]
     code = columns.owner[order] * len(columns.keys) + columns.key[order]
@@ -241,7 +242,7 @@ def _grouped(columns: TransactionColumns) -> tuple[Integers, Integers]:
 
 
 def _one_group(columns: TransactionColumns, micros: list[int], found: Observations) -> None:
-    """Compare what one transaction did with one key, element by element."""
+    """Compare the steps of one transaction on one key, element by element."""
     known: list[Any] | None = None
     appended: list[Any] = []
     transaction, key = int(columns.owner[micros[0]]), columns.keys[columns.key[micros[0]]]

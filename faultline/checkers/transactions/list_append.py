@@ -1,4 +1,5 @@
-"""List-append: transactions that append unique elements to lists and read whole lists, the data that shows most."""
+"""List-append: transactions that append unique elements to lists and read whole lists, the data that shows most about
+order."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ __all__ = ["infer_list_append"]
 
 
 def infer_list_append(history: History) -> Inference:
-    """All that a list-append history says about the order of its transactions."""
+    """Return the inference on the order of transactions in a list-append history."""
     columns = encode(history, "append")
     versions = find_list_versions(columns)
     return Inference(

@@ -1,12 +1,12 @@
 """The dependencies that append-only lists show (Elle).
 
 With the version order of each key known, every dependency is a neighbour in it: `ww` from the writer of one version to
-the writer of the next, `wr` from a version's writer to its readers, `rw` from those who read a version to the writer of
-the next. Appends that nobody read come after everything that was read, so that the last version's writer and its
-readers precede them; among each other they are in no order.
+the writer of the next, `wr` from a version's writer to its readers, `rw` from the readers of a version to the writer of
+the next. Appends that were never read come after all that were read, so that the last version's writer and its readers
+precede them; among each other they are in no order.
 
-Versions of transactions that failed, and elements that were never written, are passed over: Adya's version order has
-committed versions only. Reads that are no prefix of the version order draw no edges; they are an anomaly themselves.
+Versions of failed transactions, and elements that were never written, are skipped: Adya's version order has committed
+versions only. Reads that are no prefix of the version order draw no edges; they are an anomaly themselves.
 The reason of an edge is a micro-operation: for `ww` the later append, for `wr` and `rw` the read.
 """
 
@@ -22,7 +22,7 @@ __all__ = ["list_edges"]
 
 
 def list_edges(columns: TransactionColumns, versions: ListVersions) -> DependencyEdges:
-    """All ww, wr and rw edges."""
+    """Return all ww, wr and rw edges."""
     edges = EdgeList(len(columns))
     writer = versions.writer(columns)
     standing = np.flatnonzero(versions.committed(columns))
@@ -53,7 +53,7 @@ def _write_edges(
 
 
 def _unread_edges(edges: EdgeList, columns: TransactionColumns, versions: ListVersions, last_reads: Integers) -> None:
-    """Edges to the appends nobody read; `last_reads` are the reads after which no committed version follows."""
+    """Draw edges to the appends that were never read; `last_reads` are the reads of the last committed versions."""
     happened = versions.happened(columns)[columns.owner]
     unread = np.flatnonzero(~columns.is_read & (versions.position < 0) & happened)
     broken = np.isin(columns.key[unread], np.array(versions.repeated, dtype=np.int64))
@@ -75,7 +75,7 @@ def _unread_edges(edges: EdgeList, columns: TransactionColumns, versions: ListVe
 
 
 def _by_key(columns: TransactionColumns, micros: Integers) -> dict[int, list[tuple[int, int]]]:
-    """Transaction and micro-operation of each, by key, each transaction once."""
+    """Return the transaction and micro-operation of each, by key, each transaction once."""
     by_key: dict[int, dict[int, int]] = {}
     for key, owner, micro in zip(columns.key[micros].tolist(), columns.owner[micros].tolist(), micros.tolist()):
         by_key.setdefault(key, {}).setdefault(owner, micro)

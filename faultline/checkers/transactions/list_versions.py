@@ -1,13 +1,13 @@
 """The versions of append-only lists, and the order in which they were installed (Elle).
 
-A list shows its own past: whoever reads `[1, 2, 5]` has seen the three versions before. So the longest read of a key
-gives the order of its versions, every other read must be a prefix of it, and who wrote each version is known because
-each element is appended once. What was appended and never read comes after all that was.
+A list shows its own past: a read of `[1, 2, 5]` has seen the three versions before. So the longest read of a key gives
+the order of its versions, every other read must be a prefix of it, and the writer of each version is known because each
+element is appended once. Elements that were never read come after all that were.
 
-A *position* is a version: all keys' version orders stand one after another in one column, key `k` from `first[k]` to
+A *position* is a version: the version orders of all keys follow each other in one column, key `k` from `first[k]` to
 `first[k + 1]`. A read of length `n` saw the version at position `first[k] + n - 1`, or none when `n` is 0.
 
-If the longest read holds an element twice, the order is only what comes before the repetition.
+If the longest read holds an element twice, the order ends before the repetition.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from faultline.checkers.transactions.columns import (
 __all__ = ["GARBAGE", "ListVersions", "find_list_versions"]
 
 GARBAGE = -1
-"""Stands for the append of an element that nobody appended."""
+"""The mark for an element that no transaction appended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +56,14 @@ class ListVersions:
     repeated: list[int]
 
     def writer(self, columns: TransactionColumns) -> Integers:
-        """The transaction that wrote each version, -1 for garbage."""
+        """Return the transaction that wrote each version, -1 for garbage."""
         return np.where(self.append == GARBAGE, -1, columns.owner[self.append])
 
     def happened(self, columns: TransactionColumns) -> Booleans:
-        """Which transactions took effect for certain: those that are ok, and unknown ones of which something was read.
+        """Return which transactions took effect for certain: the ok ones, and unknown ones with an append that was
+        read.
 
-        Transactions are atomic: one of whose appends any was read has appended them all.
+        Transactions are atomic: when one of its appends was read, the transaction has appended them all.
         """
         writer = self.writer(columns)
         happened: Booleans = columns.outcome == OK
@@ -71,7 +72,7 @@ class ListVersions:
         return happened
 
     def committed(self, columns: TransactionColumns) -> Booleans:
-        """Which versions count: somebody wrote them who did not fail."""
+        """Return which versions count: those of a known writer that did not fail."""
         writer = self.writer(columns)
         standing: Booleans = (writer >= 0) & (columns.outcome[writer] != FAIL)
         return standing
@@ -88,7 +89,7 @@ class _Collected:
 
 
 def find_list_versions(columns: TransactionColumns) -> ListVersions:
-    """Put the versions of every key in order. Raises UsageError for an element that is appended to a key twice."""
+    """Put the versions of every key in order. Raise UsageError for an element that is appended to a key twice."""
     order = np.argsort(columns.key, kind="stable")
     reading = columns.is_read[order]
     appends = order[~reading]
@@ -155,7 +156,7 @@ def _one_key(columns: TransactionColumns, collected: _Collected, appends: list[i
 
 
 def _before_repetition(longest: Any, written: list[int]) -> int:
-    """How many elements come before the first that was there already."""
+    """Return the number of elements before the first repeated one."""
     if len(set(written)) == len(written):
         return len(written)
     seen = set()
@@ -170,7 +171,8 @@ def _not_a_list(columns: TransactionColumns, reads: list[int]) -> Exception:
     wrong = next((m for m in reads if columns.values[m] and not isinstance(columns.values[m], list | tuple)), reads[0])
     text = str(columns.values[wrong])[:80]
     return malformed_transaction(
-        int(columns.rows[columns.owner[wrong]]), f"read {text!r} from {columns.keys[columns.key[wrong]]!r}, no list"
+        int(columns.rows[columns.owner[wrong]]),
+        f"read {text!r} from {columns.keys[columns.key[wrong]]!r}, no list",
     )
 
 

@@ -1,4 +1,4 @@
-"""Why one transaction must precede another, in words, for append-only lists."""
+"""The reasons why one transaction must precede another, in words, for append-only lists."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ __all__ = ["ListWords"]
 
 
 class ListWords:
-    """Tells the reasons of edges that `list_edges` drew."""
+    """The words for edges that `list_edges` drew."""
 
     def __init__(self, columns: TransactionColumns, versions: ListVersions) -> None:
         self._columns = columns
         self._versions = versions
 
     def reason(self, step: Step, source: str, target: str) -> Reason:
-        """Why `step.source`, called `source`, precedes `step.target`, called `target`; a ww, wr or rw edge."""
+        """Return why `step.source`, called `source`, precedes `step.target`, called `target`, by a ww, wr or rw
+        edge."""
         columns = self._columns
         key = columns.keys[columns.key[step.reason]]
         value = shown(columns.values[step.reason])
@@ -38,7 +39,7 @@ class ListWords:
         return Reason(f"{target} appended {value} to {key} right after {source} had appended {earlier}", key)
 
     def _next(self, step: Step) -> str:
-        """The element by which the target overwrote what the source read: the first of its own that was not there."""
+        """Return the element by which the target overwrote the source's read: the first of its own that was missing."""
         columns, versions = self._columns, self._versions
         seen = len(columns.values[step.reason] or ())
         key = columns.key[step.reason]
@@ -49,7 +50,7 @@ class ListWords:
         raise AssertionError("the target of an rw edge appended nothing to its key")
 
     def _before(self, step: Step) -> str:
-        """The element of the source that precedes the target's append."""
+        """Return the element of the source that precedes the target's append."""
         columns, versions = self._columns, self._versions
         key = columns.key[step.reason]
         own = [

@@ -1,8 +1,8 @@
-"""Consistency models: which is stronger than which, and which anomalies each one forbids.
+"""Consistency models: their order of strength, and the anomalies that each one forbids.
 
-Everything here is data with its source beside it; the functions only walk it. A history that shows an anomaly rules out
-each model that forbids it (or something that follows from it), and each stronger model. The answer names the weakest
-models ruled out first, because these say most.
+All of it is data with its source beside it; the functions only walk it. A history that shows an anomaly rules out each
+model that forbids it (or an anomaly that follows from it), and each stronger model. The answer names the weakest models
+ruled out first, because these say most.
 
 Sources: *Adya*: Weak Consistency, MIT 1999. *ALO*: Adya, Liskov, O'Neil, Generalized Isolation Level Definitions, ICDE
 2000. *Bailis*: Bailis et al., Highly Available Transactions, VLDB 2013. *RAMP*: Bailis et al., Scalable Atomic
@@ -40,7 +40,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A name (of a weaker model, or of a forbidden anomaly) and who says so."""
+    """A name (of a weaker model, or of a forbidden anomaly) and its source in the literature."""
 
     name: str
     citation: str
@@ -126,7 +126,7 @@ STRONGER_THAN: Mapping[str, tuple[Source, ...]] = {
         Source("read-your-writes", "Bailis, order of models"),
     ),
 }
-"""Each model with the next weaker ones: what fulfils the former fulfils the latter."""
+"""Each model with the next weaker ones: a history of the former is one of the latter."""
 
 FORBIDS: Mapping[str, tuple[Source, ...]] = {
     "read-uncommitted": (
@@ -178,12 +178,12 @@ FORBIDS: Mapping[str, tuple[Source, ...]] = {
     "read-atomic": (
         Source("internal", "Cerone, INT"),
         Source("fractured-read", "RAMP"),
-        Source("future-read", "Cerone, EXT: what is read was committed by somebody else"),
+        Source("future-read", "Cerone, EXT: a value that is read was committed by another transaction"),
     ),
     "update-atomic": (Source("lost-update", "ROLA"),),
     "parallel-snapshot-isolation": (Source("lost-update", "Cerone, NOCONFLICT"),),
 }
-"""What each model forbids in addition to what the weaker ones do."""
+"""The anomalies that each model forbids in addition to those of weaker ones."""
 
 ALIASES: Mapping[str, str] = {
     "PL-1": "read-uncommitted",
@@ -209,14 +209,14 @@ ALIASES: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class RuledOut:
-    """What a set of anomalies rules out: the `weakest` models, and those that are stronger than one of them."""
+    """The models that a set of anomalies rules out: the `weakest`, and those that are stronger than one of them."""
 
     weakest: tuple[str, ...]
     also: tuple[str, ...]
 
 
 def canonical(model: str) -> str:
-    """The name by which a model stands in the tables; raises UsageError for one that is not known."""
+    """Return the name of a model in the tables; raise UsageError for an unknown one."""
     name = ALIASES.get(model, model)
     if name not in _everything():
         raise UsageError(
@@ -227,7 +227,7 @@ def canonical(model: str) -> str:
 
 @cache
 def weaker_models(model: str) -> frozenset[str]:
-    """All that a history of `model` fulfils, itself included."""
+    """Return all models that a history of `model` conforms to, itself included."""
     found, waiting = {model}, [model]
     while waiting:
         for weaker in STRONGER_THAN.get(waiting.pop(), ()):
@@ -238,19 +238,19 @@ def weaker_models(model: str) -> frozenset[str]:
 
 
 def forbidden_by(model: str) -> set[str]:
-    """The anomalies that `model` and everything weaker forbids, without what would imply them."""
+    """Return the anomalies that `model` and everything weaker forbids, without those that would imply them."""
     return {source.name for name in weaker_models(canonical(model)) for source in FORBIDS.get(name, ())}
 
 
 def orders_for(model: str) -> tuple[bool, bool]:
-    """Whether `model` has something to say about the process order, and about the real-time order."""
+    """Return whether `model` includes the process order, and whether it includes the real-time order."""
     forbidden = forbidden_by(model)
     realtime = any(name.endswith("-realtime") for name in forbidden)
     return realtime or any(name.endswith("-process") for name in forbidden), realtime
 
 
 def ruled_out(anomalies: Iterable[str]) -> RuledOut:
-    """The models that `anomalies` contradict."""
+    """Return the models that `anomalies` contradict."""
     present = implied(sorted(anomalies))
     direct = {model for model, sources in FORBIDS.items() if any(source.name in present for source in sources)}
     everything = [model for model in _everything() if direct & weaker_models(model)]
@@ -260,6 +260,6 @@ def ruled_out(anomalies: Iterable[str]) -> RuledOut:
 
 @cache
 def _everything() -> tuple[str, ...]:
-    """All models, weaker ones before stronger ones, and otherwise by name."""
+    """Return all models, weaker ones before stronger ones, and otherwise by name."""
     names = {*STRONGER_THAN, *(source.name for sources in STRONGER_THAN.values() for source in sources)}
     return tuple(sorted(names, key=lambda name: (len(weaker_models(name)), name)))

@@ -1,4 +1,4 @@
-"""What an inference has to say besides edges: anomalies that need no cycle."""
+"""The findings of an inference besides edges: anomalies that need no cycle."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Observation:
 
 
 class Observations:
-    """Collects observations: a few telling examples of each anomaly, and how often it was seen."""
+    """A collector of observations: a few examples of each anomaly, and its count."""
 
     def __init__(self, columns: TransactionColumns) -> None:
         self._columns = columns
@@ -34,27 +34,28 @@ class Observations:
         self.counts: dict[str, int] = {}
 
     def wants(self, anomaly: str) -> bool:
-        """Whether another example of `anomaly` would be kept."""
+        """Return whether another example of `anomaly` would be kept."""
         return self.counts.get(anomaly, 0) < _EXAMPLES
 
     def count(self, anomaly: str) -> None:
-        """One more of `anomaly`, without an example."""
+        """Count one more of `anomaly`, without an example."""
         self.counts[anomaly] = self.counts.get(anomaly, 0) + 1
 
     def add(self, anomaly: str, transactions: Iterable[int], sentence: str, key: Any = None, **detail: Any) -> None:
-        """One more of `anomaly`, kept as an example if there are few."""
+        """Count one more of `anomaly`, and keep it as an example if there are few."""
         if self.wants(anomaly):
             ordered = tuple(dict.fromkeys(int(t) for t in transactions))
             self.examples.append(Observation(anomaly, ordered, sentence, key, detail))
         self.count(anomaly)
 
     def name(self, transaction: int) -> str:
-        """How sentences call a transaction: by its client and the event of the history with which it began."""
+        """Return the name of a transaction in sentences: its client and the event of the history with which it
+        began."""
         columns = self._columns
         return f"client {columns.process[transaction]}'s transaction of event {columns.invoke[transaction] + 1}"
 
 
 def shown(value: Any) -> str:
-    """A value as sentences show it, at most so long that it can be read."""
+    """Return a value for sentences, cut to a readable length."""
     text = "nothing" if value is None else str(list(value) if isinstance(value, tuple) else value)
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN // 2]} … {text[-_SHOWN // 2 :]}"

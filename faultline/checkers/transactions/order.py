@@ -1,9 +1,9 @@
-"""Proving a history free of cycles quickly, and fencing in the places where cycles can be.
+"""A quick proof that a history is free of cycles, and the regions where cycles can be.
 
-A graph without a cycle is one whose nodes can be put in an order in which all edges run forward. A history comes with a
-good first guess: the order of invocation. Let `e(t)` be the least number that is at least `t`'s invocation and more
+The nodes of a graph without a cycle can be put in an order in which all edges run forward. A history has a good first
+guess: the order of invocation. Let `e(t)` be the least number that is at least `t`'s invocation and more
 than `e(s)` for every edge from `s` to `t`: the earliest moment at which `t` can have taken effect. It is found by
-raising the targets of backward edges until none is left, and only what was raised needs another look. In a history that
+raising the targets of backward edges until none is left, and only raised targets need another look. In a history that
 is in order, chains of such corrections are as short as the transactions overlap, so a few rounds over arrays suffice.
 
 If the rounds end, the order by `e` is a serialization. It also respects real time exactly when `e(t)` is not past `t`'s
@@ -28,12 +28,12 @@ __all__ = ["Regions", "raise_targets", "suspect_regions"]
 
 _ROUNDS = 120
 _SHIFT = 10
-"""An index of the history is followed by room for 1024 corrections, more than there are rounds."""
+"""The spacing of indices: room for 1024 corrections between two, more than the number of rounds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Regions:
-    """Where cycles can be: for each node the number of its region, or -1; and how many rounds it took to know."""
+    """The places where cycles can be: for each node the number of its region, or -1; and the number of rounds."""
 
     of_node: Integers
     count: int
@@ -41,9 +41,9 @@ class Regions:
 
 
 def suspect_regions(columns: TransactionColumns, edges: DependencyEdges, realtime: bool) -> Regions:
-    """The regions outside which no cycle runs; none at all if the history is in order.
+    """Return the regions outside which no cycle runs; none at all if the history is in order.
 
-    With `realtime`, cycles over the real-time order count too. Edges of the process order are among `edges` if wanted.
+    With `realtime`, cycles over the real-time order count too. The caller adds edges of the process order to `edges`.
     """
     earliest = np.zeros(edges.nodes, dtype=np.int64)
     earliest[: edges.transactions] = columns.invoke << _SHIFT
@@ -61,7 +61,7 @@ def suspect_regions(columns: TransactionColumns, edges: DependencyEdges, realtim
 def raise_targets(earliest: Integers, source: Integers, target: Integers) -> int:
     """Raise `earliest` of the targets of backward edges until none is left or the rounds are used up.
 
-    Returns the rounds. If no edge runs backward after that, the graph has no cycle.
+    Return the number of rounds. If no edge runs backward after that, the graph has no cycle.
     """
     order = np.argsort(source, kind="stable")
     source, target = source[order], target[order]
@@ -78,16 +78,16 @@ def raise_targets(earliest: Integers, source: Integers, target: Integers) -> int
 
 
 def _spans(first: Integers, last: Integers) -> Integers:
-    """The numbers from `first[i]` up to `last[i]` for every `i`, one after another."""
+    """Return the numbers from `first[i]` up to `last[i]` for every `i`, one after another."""
     lengths = last - first
     starts = np.cumsum(lengths) - lengths
     return np.repeat(first - starts, lengths) + np.arange(int(lengths.sum()))
 
 
 def _merged(earliest: Integers, low: Integers, high: Integers, rounds: int) -> Regions:
-    nobody = np.full(len(earliest), -1, dtype=np.int64)
+    outside = np.full(len(earliest), -1, dtype=np.int64)
     if not len(low):
-        return Regions(nobody, 0, rounds)
+        return Regions(outside, 0, rounds)
     order = np.argsort(low, kind="stable")
     low, reach = low[order], np.maximum.accumulate(high[order])
     opens = np.concatenate(([True], low[1:] > reach[:-1]))
@@ -95,4 +95,4 @@ def _merged(earliest: Integers, low: Integers, high: Integers, rounds: int) -> R
     end = reach[np.append(np.flatnonzero(opens)[1:] - 1, len(reach) - 1)]
     region = np.searchsorted(begin, earliest, side="right") - 1
     inside = (region >= 0) & (earliest <= end[np.maximum(region, 0)])
-    return Regions(np.where(inside, region, nobody), len(begin), rounds)
+    return Regions(np.where(inside, region, outside), len(begin), rounds)

@@ -1,4 +1,4 @@
-"""Anomalies between two transactions, which have names of their own that Elle knows and does not look for.
+"""Anomalies between two transactions with names of their own, which Elle knows but does not search for.
 
 A component is scanned for pairs of transactions each of which must precede the other:
 
@@ -9,8 +9,8 @@ A component is scanned for pairs of transactions each of which must precede the 
 
 And a cycle with an anti-dependency in which at most one transaction writes nothing is *G-update* (Adya, PL-3U).
 
-Only pairs are looked at, so longer cycles of these kinds appear under the names of their shapes alone. Adya's G-MSR and
-G-SIa speak of snapshots and start times that no client sees; they are implied by other anomalies and never found on
+Only pairs are examined, so longer cycles of these kinds appear only under the names of their shapes. Adya's G-MSR and
+G-SIa are about snapshots and start times that no client sees; they are implied by other anomalies and never found on
 their own.
 """
 
@@ -65,7 +65,7 @@ def observe_updates(cycle: Cycle, columns: TransactionColumns, found: Observatio
 
 
 def _names(columns: TransactionColumns, kind: int, reason: int, missed: int) -> list[str]:
-    """What the edge of `kind` from one to the other is, given that the other's read `missed` the one."""
+    """Return the names of the edge of `kind` from one to the other, given that the other's read `missed` the one."""
     same = columns.key[reason] == columns.key[missed]
     if kind == _WR and not same:
         return ["fractured-read", "G-monotonic"] if missed > reason else ["fractured-read"]

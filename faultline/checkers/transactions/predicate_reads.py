@@ -1,10 +1,10 @@
-"""What each predicate read saw of each object, and what is wrong with it without any cycle.
+"""The versions that each predicate read saw of each object, and the anomalies of reads that need no cycle.
 
-A read says something about every object of the universe (Adya, *Weak Consistency*, chapter 3: it has a version set). Of
-an object in its answer it saw the version of that value. Of an object that is not there it saw one of the versions that
-do not fulfil the condition; sometimes there is only one. If there is none, the read missed it: *predicate-read-miss*.
+A read has information about every object of the universe (Adya, *Weak Consistency*, chapter 3: it has a version set).
+For an object in its answer it saw the version of that value. For an absent object it saw one of the versions that do
+not meet the condition; sometimes there is only one. If there is none, the read missed it: *predicate-read-miss*.
 
-What a transaction has written itself before is no business of others; its answer must agree with that (`internal`).
+The earlier writes of the same transaction show nothing about others; its answer must agree with them (`internal`).
 Limits: two reads of one transaction that disagree about an object are found through cycles only.
 """
 
@@ -34,7 +34,7 @@ class Sighting:
 
 
 def find_sightings(universe: Universe, predicates: dict[str, Predicate], found: Observations) -> list[Sighting]:
-    """What all reads of transactions that are ok saw; what they cannot have seen is reported to `found` instead."""
+    """Return the versions that reads of ok transactions saw; report impossible answers to `found`."""
     columns = universe.columns
     sightings: list[Sighting] = []
     for read in np.flatnonzero(columns.is_read & (columns.outcome[columns.owner] == OK)).tolist():
@@ -56,7 +56,7 @@ def find_sightings(universe: Universe, predicates: dict[str, Predicate], found: 
 
 
 def _own_before(universe: Universe, read: int) -> dict[str, Any]:
-    """The values that the transaction of `read` had written before it, null where it had deleted."""
+    """Return the values that the transaction of `read` had written before it, null where it had deleted."""
     columns = universe.columns
     steps = range(int(columns.start[columns.owner[read]]), read)
     return {columns.keys[columns.key[step]]: columns.values[step] for step in steps if not columns.is_read[step]}
@@ -103,7 +103,7 @@ def _selected(universe: Universe, read: int, key: str, value: Any, found: Observ
     elif version != INITIAL and universe.last_write[writer, key] != version:
         text = (
             f"{who} read {shown(value)} of {key}, but {found.name(writer)} went on to write to it after that, and "
-            "nobody should see a transaction half done."
+            "no read may see half a transaction."
         )
         found.add("G1b", [writer, reader], text, key)
     else:
@@ -118,7 +118,7 @@ def _passed_over(universe: Universe, predicate: Predicate, read: int, key: str, 
     if versions:
         return [Sighting(read, key, versions, False)]
     who, where = _who(universe, read, found)
-    text = f"{who} asked for {where} and did not find {key}, which was there at all times and always among them."
+    text = f"{who} asked for {where} and did not find {key}, which existed at all times and always met it."
     found.add("predicate-read-miss", [reader], text, key)
     return []
 

@@ -1,11 +1,12 @@
-"""The closed universe of versions over which conditions are asked, and what is known about their order (Elle).
+"""The closed universe of versions that conditions select from, and the partial order of the versions (Elle).
 
-Closed means that every version an object can have had is known: the one it had at first (given, or that it did not
-exist) and those that the transactions wrote, each value to a key once. What a transaction wrote last to a key is the
-version that others may see.
+Closed means that every version an object can have had is known: the initial one (given, or absent) and those that the
+transactions wrote, each value to a key once. The last write of a transaction to a key is the version that others may
+see.
 
-The order of versions has two sources: what was there at first precedes everything, and what a transaction wrote follows
-what it had seen of the same object (*writes follow reads*). A key that is put in a circle keeps the first source only.
+The order of versions has two sources: the initial version precedes all others, and the write of a transaction follows
+the version that it had seen of the same object (*writes follow reads*). A key whose versions would be in a circle keeps
+only the first source.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ INITIAL = -1
 class Universe:
     """By key: `by_value` finds the version of a value, `visible` are the versions that others may see.
 
-    `last_write` is what a transaction wrote last to a key.
+    `last_write` is the last write of a transaction to a key.
     """
 
     columns: TransactionColumns
@@ -39,16 +40,16 @@ class Universe:
     last_write: dict[tuple[int, str], int]
 
     def value(self, key: str, version: int) -> Any:
-        """The value of a version, null for an object that does not exist."""
+        """Return the value of a version, null for an object that does not exist."""
         return self.initial.get(key) if version == INITIAL else self.columns.values[version]
 
     def owner(self, version: int) -> int:
-        """The transaction that wrote a version, -1 for the initial one."""
+        """Return the transaction that wrote a version, -1 for the initial one."""
         return -1 if version == INITIAL else int(self.columns.owner[version])
 
 
 def find_universe(columns: TransactionColumns, initial: Mapping[str, Any]) -> Universe:
-    """All versions. Raises UsageError for a value that is written twice to a key."""
+    """Return all versions. Raise UsageError for a value that is written twice to a key."""
     by_value = {key: {hashable(value): INITIAL} for key, value in initial.items() if value is not None}
     visible = {key: [INITIAL] for key in initial}
     last_write: dict[tuple[int, str], int] = {}
@@ -76,14 +77,15 @@ def _written_twice(columns: TransactionColumns, micro: int, key: str) -> Excepti
 
 @dataclass(frozen=True, slots=True)
 class KeyOrder:
-    """What is known about the order of one key's versions: `next` has the pairs as learnt, `after` all that follow."""
+    """The known order of one key's versions: `next` has the pairs as learnt, `after` all versions that follow."""
 
     next: dict[int, set[int]]
     after: dict[int, set[int]]
 
 
 def order_key(universe: Universe, key: str, seen_before: Iterable[tuple[int, int]], found: Observations) -> KeyOrder:
-    """The order of `key`, given pairs of a version and one that was written by a transaction that had seen it."""
+    """Return the order of `key`, given pairs of a version and one that was written by a transaction that had seen
+    it."""
     versions = universe.visible[key]
     first = {INITIAL: {version for version in versions if version != INITIAL}}
     following = {**first, **{version: set() for version in versions if version != INITIAL}}

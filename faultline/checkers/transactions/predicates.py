@@ -1,11 +1,11 @@
-"""Conditions on objects, and the transactions that ask for them.
+"""Conditions on objects, and the transactions that select by them.
 
-Three conditions are known: `"true"`, which every object that exists fulfils, `["=", VALUE]`, and `["mod", M, R]` for
+Three conditions are known: `"true"`, which every existing object meets, `["=", VALUE]`, and `["mod", M, R]` for
 integers. A transaction does
 
     ["insert", KEY, VALUE] or ["w", KEY, VALUE]   give the object KEY this value, whether it exists or not
-    ["delete", KEY]                               take the object away
-    ["rp", CONDITION, {KEY: VALUE, …}]            all objects that fulfil the condition; null in the invocation
+    ["delete", KEY]                               remove the object
+    ["rp", CONDITION, {KEY: VALUE, …}]            all objects that meet the condition; null in the invocation
 
 For the columns these become triples of `w` and `r`: a delete writes null, and each condition is a key of its own, whose
 name begins with `objects where`.
@@ -29,13 +29,13 @@ _PREFIX = "objects where "
 
 @dataclass(frozen=True, slots=True)
 class Predicate:
-    """A condition: its operator (`true`, `=` or `mod`) and what belongs to it."""
+    """A condition: its operator (`true`, `=` or `mod`) and its operands."""
 
     operator: str
     arguments: tuple[Any, ...]
 
     def selects(self, value: Any) -> bool:
-        """Whether an object of this value fulfils the condition; null is an object that does not exist."""
+        """Return whether an object of this value meets the condition; null is an object that does not exist."""
         if value is None:
             return False
         if self.operator == "true":
@@ -47,13 +47,14 @@ class Predicate:
 
 
 class PredicateLanguage:
-    """Translates transactions into triples, and remembers the condition behind each key that stands for one."""
+    """A translator of transactions into triples, which remembers the condition behind each key that stands for one."""
 
     def __init__(self) -> None:
         self.predicates: dict[str, Predicate] = {}
 
     def triples(self, row: int, body: Any) -> Any:
-        """The transaction in `row` as triples; what is no list of micro-operations is left for others to refuse."""
+        """Return the transaction in `row` as triples; a malformed transaction is returned unchanged, for
+        `encode` to refuse."""
         if not isinstance(body, list | tuple) or not all(isinstance(micro, list | tuple) and micro for micro in body):
             return body
         return [self._triple(row, list(micro)) for micro in body]
@@ -66,12 +67,12 @@ class PredicateLanguage:
                 return ["w", key, None]
             case ["rp", condition, found] if found is None or isinstance(found, dict):
                 return ["r", self._named(row, condition), found]
-        raise malformed_transaction(row, f"holds {str(micro)[:80]!r}, which is no insert, w, delete or rp")
+        raise malformed_transaction(row, f"holds {str(micro)[:80]!r}, which is not insert, w, delete or rp")
 
     def _named(self, row: int, condition: Any) -> str:
         predicate = _parsed(condition)
         if predicate is None:
-            raise malformed_transaction(row, f"asks for {str(condition)[:80]!r}, which is no condition known here")
+            raise malformed_transaction(row, f"asks for {str(condition)[:80]!r}, which is not a known condition")
         texts = [msgspec.json.encode(argument, order="deterministic").decode() for argument in predicate.arguments]
         name = _PREFIX + " ".join([predicate.operator, *texts])
         self.predicates[name] = predicate

@@ -13,7 +13,7 @@ __all__ = ["observe_registers"]
 
 
 def observe_registers(columns: TransactionColumns, versions: RegisterVersions, found: Observations) -> None:
-    """Report all of them to `found`."""
+    """Report all anomalies of registers that need no cycle to `found`."""
     read = np.flatnonzero(columns.is_read & (columns.outcome[columns.owner] == OK))
     version = versions.version[read]
     writer = versions.writer(columns)[version]
@@ -76,13 +76,14 @@ def _intermediate(columns: TransactionColumns, versions: RegisterVersions, micro
         "G1b",
         [writer, reader],
         f"{found.name(reader).capitalize()} read {shown(columns.values[micro])} from {key}, but {found.name(writer)} "
-        "wrote to it again after that, and nobody should see a transaction half done.",
+        "wrote to it again after that, and no read may see half a transaction.",
         key,
     )
 
 
 def _internal(columns: TransactionColumns, versions: RegisterVersions, found: Observations) -> None:
-    """Reads that differ from the step before on the same key, and reads of what the transaction wrote only later."""
+    """Report reads that differ from the step before on the same key, and reads of the transaction's own later
+    writes."""
     alive = np.flatnonzero(columns.outcome[columns.owner] == OK)
     order = alive[np.argsort(columns.owner[alive] * len(columns.keys) + columns.key[alive], kind="stable")]
     before, after = order[:-1], order[1:]

@@ -1,9 +1,9 @@
-"""The dependencies that registers show, given what is known about the order of their versions.
+"""The dependencies that registers show, given the partial order of their versions.
 
 `wr` is known whenever a read is: its value has one writer. `ww` and `rw` need two versions of which one is known to
-follow the other; that the following one need not be the very next does no harm, since what is between only makes the
-way longer. The unset version comes before everything: whoever read it precedes all who wrote to that key, by way of
-those versions that have no other known predecessor.
+follow the other. The later one need not be the very next: versions between them only make the path longer. The unset
+version comes before all others: its readers precede all writers of that key, by way of the versions that have no other
+known predecessor.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ __all__ = ["register_edges"]
 
 
 def register_edges(columns: TransactionColumns, versions: RegisterVersions, order: VersionOrder) -> DependencyEdges:
-    """All ww, wr and rw edges. The reason of an edge is a micro-operation: for ww the later write, else the read."""
+    """Return all ww, wr and rw edges. The reason of an edge is a micro-operation: for ww the later write, else the
+    read."""
     edges = EdgeList(len(columns))
     writer = versions.committed_writer(columns)
     read = versions.external_read
@@ -38,7 +39,7 @@ def register_edges(columns: TransactionColumns, versions: RegisterVersions, orde
 
 
 def _pairs(order: VersionOrder) -> dict[EdgeKind, tuple[Integers, Integers]]:
-    """Ordered pairs of versions, each once, by the order among transactions that is needed to know them."""
+    """Return ordered pairs of versions, each once, by the order among transactions that is needed to know them."""
     orders = {"process": EdgeKind.PROCESS, "realtime": EdgeKind.REALTIME}
     needed = np.array([int(orders.get(name, 0)) for name in order.names], dtype=np.int64)
     size = int(max(order.later.max(initial=0), order.earlier.max(initial=0))) + 1
@@ -68,7 +69,7 @@ def _missed_writes(
     writer: Integers,
     kind: EdgeKind,
 ) -> None:
-    """Who read a version precedes who wrote one that follows it."""
+    """Draw the edges from readers of a version to writers of a later one."""
     owner, writers = columns.owner.tolist(), writer.tolist()
     for version, after in following.items():
         if version not in readers:
@@ -90,7 +91,7 @@ def _missed_first_writes(
     readers: dict[int, list[int]],
 ) -> None:
     first = writer >= 0
-    # A version whose only known predecessor has no standing writer is reached by no ww, so it counts as first as well.
+    # A version whose only known predecessor has no committed writer is reached by no ww, so it counts as first as well.
     first[order.later[writer[order.earlier] >= 0]] = False
     external = np.zeros(len(first), dtype=np.bool_)
     external[versions.version[versions.external_write]] = True

@@ -1,17 +1,17 @@
-"""What is known about the order of a register's versions (Elle), from five sources.
+"""The partial order of a register's versions (Elle), from five sources.
 
 - *initial*: the unset version comes before all others;
 - *writes follow reads*: a transaction that read one version and wrote another put the latter after the former;
-- *store*: the store itself says in which order it installed the versions of a key;
-- *process*: what a process used later is no older than what it used before;
-- *real time*: nor is what was used after another use had completed.
+- *store*: the store itself reports the order in which it installed the versions of a key;
+- *process*: a version that a process used later is no older than one that it used before;
+- *real time*: nor is a version that was used after another use had completed.
 
-Writes-follow-reads needs nothing beyond read committed: were it the other way round, the write would depend on a read
-of what came after it, which is G1c. Process and real-time order hold in the models which promise them for whole
+Writes-follow-reads needs only read committed: in the other order, the write would depend on a read of a version that
+came after it, which is G1c. Process and real-time order hold in the models which promise them for whole
 transactions, since a version older than one used before would close a cycle with that order; in other models they are
 promises of their own about single keys, to be asked for (`sequential_keys`, `linearizable_keys`).
 
-Sources are taken one after another. One that would put the versions of a key in a circle is reported
+Sources are added one after another. One that would put the versions of a key in a circle is reported
 (`cyclic-versions`) and not used for that key. Versions in between that are unknown or aborted break the chain there.
 """
 
@@ -34,7 +34,7 @@ __all__ = ["VersionOrder", "VersionSources", "order_versions"]
 
 @dataclass(frozen=True, slots=True)
 class VersionSources:
-    """Which sources to use beside *initial*: all but `store` are switches, `store` has values by key, oldest first."""
+    """The sources to use beside *initial*: all but `store` are switches, `store` has values by key, oldest first."""
 
     writes_follow_reads: bool = True
     sequential_keys: bool = False
@@ -44,7 +44,7 @@ class VersionSources:
 
 @dataclass(frozen=True, slots=True)
 class VersionOrder:
-    """Pairs of versions, `earlier` before `later`, each with the number of the `source` in `names` that said so."""
+    """Pairs of versions, `earlier` before `later`, each with the number in `names` of the `source` that gave it."""
 
     earlier: Integers
     later: Integers
@@ -58,7 +58,7 @@ Pairs = tuple[Integers, Integers]
 def order_versions(
     columns: TransactionColumns, versions: RegisterVersions, sources: VersionSources, found: Observations
 ) -> VersionOrder:
-    """Merge the sources; those that contradict what is known already are reported to `found`."""
+    """Merge the sources; report those that contradict earlier ones to `found`."""
     accepted = [(np.zeros(0, dtype=np.int64),) * 2]
     names: list[str] = []
     origin: list[Integers] = []
@@ -124,9 +124,9 @@ def _writes_follow_reads(columns: TransactionColumns, versions: RegisterVersions
 
 
 class _Uses:
-    """Who used which key: one entry for each transaction and key, with the first and the last version it met there.
+    """The uses of keys: one entry for each transaction and key, with the first and the last version it met there.
 
-    A transaction that is not known to have happened counts if somebody read what it wrote.
+    A transaction that is not known to have happened counts if one of its writes was read.
     """
 
     def __init__(self, columns: TransactionColumns, versions: RegisterVersions) -> None:
@@ -144,7 +144,7 @@ class _Uses:
         self.owner, self.key = columns.owner[micro[opens]], columns.key[micro[opens]]
 
     def in_process_order(self) -> Pairs:
-        """Each use with the next one of its key by the same process."""
+        """Return each use with the next one of its key by the same process."""
         columns = self._columns
         order = np.lexsort((columns.invoke[self.owner], columns.process[self.owner], self.key))
         before, after = order[:-1], order[1:]
@@ -155,7 +155,7 @@ class _Uses:
         return self.last[before[same]], self.first[after[same]]
 
     def in_real_time(self) -> Pairs:
-        """Each use with those before it in real time that no other use lies between.
+        """Return each use with those before it in real time that no other use lies between.
 
         `frontier` holds the uses that have completed and were not yet followed by a whole other use.
         """
@@ -190,7 +190,7 @@ class _Uses:
 def _cyclic_keys(
     columns: TransactionColumns, versions: RegisterVersions, earlier: Integers, later: Integers
 ) -> dict[int, list[int]]:
-    """The keys whose versions are in a circle, each with one."""
+    """Return the keys whose versions are in a circle, each with one."""
     writer = versions.writer(columns)
     guess = np.where(writer < 0, 0, columns.invoke[writer]) << 10
     raise_targets(guess, earlier, later)

@@ -1,12 +1,11 @@
-"""The versions of registers: who wrote and read each, without any order yet (Elle).
+"""The versions of registers: the writer and the readers of each, without any order yet (Elle).
 
 A register shows only its last value, so each value must be written once to a key; then a value is a version. The
-version of a key that nobody has written is *unset*, and reads as null.
+version of an unwritten key is *unset*, and reads as null.
 
-What a transaction does to a key counts in two places only: its first step there, if that is a read, is what it saw of
-others (*external read*), and its last write is what others should see of it (*external write*). Steps in between
-concern nobody else.
-"""
+The steps of a transaction on a key count in two places only. Its first step there, if that is a read, shows a version
+of others (*external read*), and its last write is the version that others should see (*external write*). Steps in
+between do not concern other transactions."""
 
 from __future__ import annotations
 
@@ -49,13 +48,13 @@ class RegisterVersions:
     numbers: dict[tuple[int, Any], int]
 
     def writer(self, columns: TransactionColumns) -> Integers:
-        """The transaction that wrote each version, -1 for none."""
+        """Return the transaction that wrote each version, -1 for none."""
         return np.where(self.write < 0, -1, columns.owner[self.write])
 
     def committed_writer(self, columns: TransactionColumns) -> Integers:
-        """As `writer`, and -1 also where the writer failed, or is not known to have taken effect.
+        """Return the same as `writer`, and -1 also where the writer failed, or is not known to have taken effect.
 
-        A transaction whose outcome is unknown has taken effect, with all its writes, once somebody read any of them.
+        A transaction whose outcome is unknown has taken effect, with all its writes, once any of them was read.
         """
         writer = self.writer(columns)
         reads = columns.is_read & (columns.outcome[columns.owner] == OK)
@@ -67,7 +66,7 @@ class RegisterVersions:
 
 
 def find_register_versions(columns: TransactionColumns) -> RegisterVersions:
-    """Number the versions. Raises UsageError for a value that is written to a key twice, and for a write of null."""
+    """Number the versions. Raise UsageError for a value that is written to a key twice, and for a write of null."""
     known = ~columns.is_read | (columns.outcome[columns.owner] == OK)
     micros = np.flatnonzero(known)
     pairs = list(zip(columns.key[micros].tolist(), _values(columns, micros)))

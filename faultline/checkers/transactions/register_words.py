@@ -1,4 +1,4 @@
-"""Why one transaction must precede another, in words, for registers."""
+"""The reasons why one transaction must precede another, in words, for registers."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ __all__ = ["RegisterWords"]
 
 _BECAUSE = {
     "store": "the store says so",
-    "writes-follow-reads": "whoever wrote {later} had read {earlier}",
+    "writes-follow-reads": "the writer of {later} had read {earlier}",
     "process": "one process used {earlier} before {later}",
     "realtime": "{earlier} was used before {later} in real time",
 }
 
 
 class RegisterWords:
-    """Tells the reasons of edges that `register_edges` drew."""
+    """The words for edges that `register_edges` drew."""
 
     def __init__(self, columns: TransactionColumns, versions: RegisterVersions, order: VersionOrder) -> None:
         self._columns = columns
@@ -30,7 +30,8 @@ class RegisterWords:
         self._sources: dict[tuple[int, int], str] | None = None
 
     def reason(self, step: Step, source: str, target: str) -> Reason:
-        """Why `step.source`, called `source`, precedes `step.target`, called `target`; a ww, wr or rw edge."""
+        """Return why `step.source`, called `source`, precedes `step.target`, called `target`, by a ww, wr or rw
+        edge."""
         columns, versions = self._columns, self._versions
         key = columns.keys[columns.key[step.reason]]
         value = shown(columns.values[step.reason])
@@ -49,7 +50,8 @@ class RegisterWords:
         return Reason(f"{target} wrote {value} to {key} after {source} had written {old} ({why})", key)
 
     def _written(self, transaction: int, micro: int, after: int = -1, before: int = -1) -> int:
-        """The version that `transaction` wrote to the key of `micro`: best one known to follow or precede another."""
+        """Return the version that `transaction` wrote to the key of `micro`: preferably one known to follow or
+        precede another."""
         columns, versions = self._columns, self._versions
         own = [
             int(versions.version[step])

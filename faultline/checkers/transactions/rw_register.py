@@ -16,7 +16,7 @@ __all__ = ["infer_rw_register"]
 
 
 def infer_rw_register(history: History, sources: VersionSources) -> Inference:
-    """All that a register history says about the order of its transactions, with these sources of version order."""
+    """Return the inference on the order of transactions in a register history, with these sources of version order."""
     columns = encode(history, "w")
     versions = find_register_versions(columns)
     found = Observations(columns)

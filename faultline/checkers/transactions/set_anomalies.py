@@ -16,7 +16,7 @@ __all__ = ["set_anomalies"]
 
 
 def set_anomalies(columns: TransactionColumns, members: SetMembers) -> Observations:
-    """All of them, with examples."""
+    """Return all anomalies of sets, with examples."""
     found = Observations(columns)
     for key, reads in members.reads.items():
         for read in reads:
@@ -27,7 +27,7 @@ def set_anomalies(columns: TransactionColumns, members: SetMembers) -> Observati
 
 
 def _elements(columns: TransactionColumns, members: SetMembers, key: int, read: int, found: Observations) -> None:
-    """Elements that nobody added, that a failed transaction added, and that were returned more than once."""
+    """Report elements that no transaction added, that a failed one added, and that were returned more than once."""
     reader, name, adds = int(columns.owner[read]), columns.keys[key], members.adds.get(key, {})
     for element, count in members.seen[read].items():
         if count > 1:
@@ -35,7 +35,7 @@ def _elements(columns: TransactionColumns, members: SetMembers, key: int, read: 
                 "duplicate-elements",
                 [reader],
                 f"{found.name(reader).capitalize()} read {shown(columns.values[read])} from {name}, where "
-                f"{shown(element)} stands {count} times although it was added once.",
+                f"{shown(element)} is {count} times although it was added once.",
                 name,
             )
         if element not in adds:
@@ -57,7 +57,7 @@ def _elements(columns: TransactionColumns, members: SetMembers, key: int, read: 
 
 
 def _intermediate(columns: TransactionColumns, members: SetMembers, read: int, found: Observations) -> None:
-    """A read that returned an element of another transaction, and not one that it went on to add to the same key."""
+    """Report reads with one element of another transaction, and without a later one that it added to the same key."""
     reader = int(columns.owner[read])
     first_seen: dict[int, int] = {}
     for add in members.seen_adds(columns, read):
@@ -71,8 +71,8 @@ def _intermediate(columns: TransactionColumns, members: SetMembers, read: int, f
                 "G1b",
                 [adder, reader],
                 f"{found.name(reader).capitalize()} read {key} without {shown(columns.values[add])}, which "
-                f"{found.name(adder)} added after another element that was seen: nobody should see a transaction half "
-                "done.",
+                f"{found.name(adder)} added after another element that was seen: no read may see half a "
+                "transaction.",
                 key,
             )
 

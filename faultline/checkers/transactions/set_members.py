@@ -1,7 +1,7 @@
-"""The elements of grow-only sets: who added each, and who saw which (Elle, sets).
+"""The elements of grow-only sets: the transaction that added each, and those that saw it (Elle, sets).
 
-An element is added once to a key, so it tells its adder. Sets have no order of versions to begin with; a read is
-compared with what everybody added, element by element.
+An element is added once to a key, so it identifies its adder. The versions of sets have no order; a read is compared
+with all adds, element by element.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class SetMembers:
     """By key number: `adds` has for each element the micro-operation that added it, `reads` those that read the key.
 
     `seen` has the elements that each of these reads returned. `happened` says of each transaction whether it is known
-    to have taken effect: it is ok, or its outcome is unknown and somebody saw one of its elements.
+    to have taken effect: it is ok, or its outcome is unknown and one of its elements was seen.
     """
 
     adds: dict[int, dict[Any, int]]
@@ -38,18 +38,18 @@ class SetMembers:
     happened: Booleans
 
     def seen_adds(self, columns: TransactionColumns, read: int) -> list[int]:
-        """The adds whose elements `read` returned."""
+        """Return the adds whose elements `read` returned."""
         adds = self.adds.get(int(columns.key[read]), {})
         return [adds[element] for element in self.seen[read] if element in adds]
 
     def missed_adds(self, columns: TransactionColumns, read: int) -> list[int]:
-        """The adds to the same key whose elements `read` did not return."""
+        """Return the adds to the same key whose elements `read` did not return."""
         seen = self.seen[read]
         return [add for element, add in self.adds.get(int(columns.key[read]), {}).items() if element not in seen]
 
 
 def find_set_members(columns: TransactionColumns) -> SetMembers:
-    """Sort the adds and reads by key. Raises UsageError for an element added twice and for a read of no list."""
+    """Sort the adds and reads by key. Raise UsageError for an element added twice and for a read of no list."""
     adds: dict[int, dict[Any, int]] = {}
     for micro in np.flatnonzero(~columns.is_read).tolist():
         _register_add(columns, adds.setdefault(int(columns.key[micro]), {}), micro)
@@ -83,6 +83,6 @@ def _elements(columns: TransactionColumns, micro: int) -> Counter[Any]:
     if value is not None and not isinstance(value, list | tuple):
         key = columns.keys[columns.key[micro]]
         raise malformed_transaction(
-            int(columns.rows[columns.owner[micro]]), f"read {str(value)[:80]!r} from {key!r}, no list"
+            int(columns.rows[columns.owner[micro]]), f"read {str(value)[:80]!r} from {key!r}, which is no list"
         )
     return Counter(map(hashable, value or ()))

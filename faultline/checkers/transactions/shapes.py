@@ -1,6 +1,6 @@
-"""The shapes of cycles, and what each is called.
+"""The shapes of cycles, and their names.
 
-A cycle of dependencies says that no order of the transactions explains what they saw. How bad it is depends on how many
+A cycle of dependencies means that no order of the transactions explains their reads. How bad it is depends on how many
 of its edges are anti-dependencies (`rw`), and where (Adya, *Weak Consistency*; Cerone & Gotsman, *Analysing Snapshot
 Isolation*, PODC 2016):
 
@@ -9,7 +9,7 @@ Isolation*, PODC 2016):
 | G0 | only ww |
 | G1c | ww and at least one wr |
 | G-single | exactly one rw |
-| G-nonadjacent | at least two rw, no two in a row: what snapshot isolation forbids |
+| G-nonadjacent | at least two rw, no two in a row: forbidden by snapshot isolation |
 | G2 | at least two rw |
 
 `-item` is added when every rw is about a single object, not a predicate. Each shape has two variants: `-process` needs
@@ -17,7 +17,7 @@ at least one step of the process order, `-realtime` at least one of the real-tim
 somewhere, since the others have their own names.
 
 A step may stand for two edges at once: of kind rw and wr it is an anti-dependency followed by a dependency, by way of
-a transaction that nobody could name. It counts as one rw, and the next rw does not follow it directly.
+an unknown transaction. It counts as one rw, and the next rw does not follow it directly.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _FORBIDDEN = -1
 
 @dataclass(frozen=True, slots=True)
 class CycleShape:
-    """A wanted shape: the kinds of edges it may use, the kind that one edge must have, and how many rw it has.
+    """A wanted shape: the kinds of edges it may use, the kind that one edge must have, and its number of rw edges.
 
     `rw_count` is the least number of rw edges, exact when it is below 2; `adjacent` allows two in a row.
     `variant` is the order (process or realtime) of which there must be a step, 0 for none.
@@ -58,7 +58,7 @@ class CycleShape:
 
 
 class Machine:
-    """Follows a walk and tells whether it may still become, and whether it is, a cycle of one shape.
+    """A machine that follows a walk and tells whether it may still become, and whether it is, a cycle of one shape.
 
     A state holds the number of rw edges (up to 2), whether the last edge was one, and whether the variant's order was
     used.
@@ -116,18 +116,18 @@ def _shapes() -> list[CycleShape]:
 
 
 SHAPES: Sequence[CycleShape] = tuple(_shapes())
-"""All 24, worst first."""
+"""All 24 shapes, worst first."""
 
 
 def shapes_for(process: bool, realtime: bool) -> list[CycleShape]:
-    """The shapes that can be found when these orders are part of the graph."""
+    """Return the shapes that can be found when these orders are part of the graph."""
     absent = EdgeKind(0) if process else EdgeKind.PROCESS
     absent |= EdgeKind(0) if realtime else EdgeKind.REALTIME
     return [shape for shape in SHAPES if not shape.variant & absent]
 
 
 def classify(kinds: Sequence[EdgeKind]) -> str:
-    """The name of the cycle whose edges have these kinds, in order."""
+    """Return the name of the cycle whose edges have these kinds, in order."""
     count = sum(1 for kind in kinds if kind & _ANTI)
     pairs = zip(kinds, [*kinds[1:], kinds[0]], strict=True)
     adjacent = any(kind & _ANTI and not kind & EdgeKind.WR and after & _ANTI for kind, after in pairs)

@@ -1,12 +1,12 @@
 """Counters: transactions that increment them by positive amounts and read them.
 
-A counter that only grows tells its reads' order: between two reads of different values somebody incremented it, so
-that the smaller one was read first (`rr`: an anti-dependency on that increment, and a dependency on it). Which
-increment it was, a value does not say, but in three places it is plain:
+A counter that only grows shows the order of its reads: between two reads of different values there was an increment, so
+that the smaller one was read first (`rr`: an anti-dependency on that increment, and a dependency on it). A value does
+not identify the increment, except in three places:
 
-- who read 0 did so before everybody who incremented the counter (`rw`);
-- who read the sum of all increments that can have happened did so after all of them (`wr`);
-- who read a value did so before those who read it as well and incremented the counter after that (`rw`).
+- a reader of 0 precedes every transaction that incremented the counter (`rw`);
+- a reader of the sum of all increments that can have happened follows all of them (`wr`);
+- a reader of a value precedes the transactions that read it as well and incremented the counter after that (`rw`).
 
 Limits: increments between, which belong to neither of these, are in no order with the reads. Reads that come after an
 increment of the same transaction draw no edges. A `rr` goes to the next larger value only, so that a cycle may be
@@ -32,7 +32,7 @@ _RR = EdgeKind.RW | EdgeKind.WR
 
 
 def infer_counters(history: History) -> Inference:
-    """All that a history of counters says about the order of its transactions."""
+    """Return the inference on the order of transactions in a history of counters."""
     columns = encode(history, "inc")
     reads = find_counter_reads(columns)
     return Inference(
@@ -41,7 +41,8 @@ def infer_counters(history: History) -> Inference:
 
 
 def counter_edges(columns: TransactionColumns, reads: CounterReads) -> DependencyEdges:
-    """All rr, rw and wr edges. The reason of an edge is a read; of a wr edge through a hub, the source's increment."""
+    """Return all rr, rw and wr edges. The reason of an edge is a read; of a wr edge through a hub, the source's
+    increment."""
     edges = EdgeList(len(columns))
     for key, by_value in reads.external.items():
         amounts = reads.amounts.get(key, {})
@@ -67,7 +68,7 @@ def _last_reads(
     total: int,
     readers: dict[int, list[tuple[int, int]]],
 ) -> None:
-    """Whoever saw all that others can have added comes after all of them."""
+    """Draw the edges from all writers to the readers of the sum of all that others can have added."""
     seen_all = [
         (reader, read)
         for value, pairs in readers.items()
@@ -90,14 +91,15 @@ def _increment(columns: TransactionColumns, transaction: int, key: int) -> int:
 
 
 class CounterWords:
-    """Tells the reasons of edges that `counter_edges` drew."""
+    """The words for edges that `counter_edges` drew."""
 
     def __init__(self, columns: TransactionColumns, reads: CounterReads) -> None:
         self._columns = columns
         self._reads = reads
 
     def reason(self, step: Step, source: str, target: str) -> Reason:
-        """Why `step.source`, called `source`, precedes `step.target`, called `target`; a rr, rw or wr edge."""
+        """Return why `step.source`, called `source`, precedes `step.target`, called `target`, by a rr, rw or wr
+        edge."""
         number = int(self._columns.key[step.reason])
         key = self._columns.keys[number]
         if not step.kind & EdgeKind.RW:

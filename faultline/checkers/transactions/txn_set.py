@@ -1,9 +1,9 @@
 """Sets: transactions that add unique elements to grow-only sets and read whole sets.
 
-`wr` goes from the adder of each element to everybody who saw it. Since nothing is ever removed, who did not see an
-element read the set before it was added: `rw`. Adds commute and no read tells their order, so there is no `ww`. For
-serializability this is all there is to know: in any order of the transactions, a read returns exactly what was added
-before it.
+`wr` goes from the adder of each element to all transactions that saw it. Since no element is ever removed, a read
+without an element came before its addition: `rw`. Adds commute and no read shows their order, so there is no `ww`. For
+serializability these edges are complete: in any order of the transactions, a read returns exactly the elements that
+were added before it.
 
 Limits: each read of a key is compared with each add to it, so the edges of a key are as many as its reads times the
 transactions that add to it. As with list-append, use many keys with some hundred elements each.
@@ -24,14 +24,14 @@ __all__ = ["SetWords", "infer_sets", "set_edges"]
 
 
 def infer_sets(history: History) -> Inference:
-    """All that a history of sets says about the order of its transactions."""
+    """Return the inference on the order of transactions in a history of sets."""
     columns = encode(history, "add")
     members = find_set_members(columns)
     return Inference(columns, set_edges(columns, members), set_anomalies(columns, members), SetWords(columns, members))
 
 
 def set_edges(columns: TransactionColumns, members: SetMembers) -> DependencyEdges:
-    """All wr and rw edges. The reason of an edge is the read."""
+    """Return all wr and rw edges. The reason of an edge is the read."""
     edges = EdgeList(len(columns))
     owner, happened = columns.owner.tolist(), members.happened.tolist()
     for read in members.seen:
@@ -46,14 +46,14 @@ def set_edges(columns: TransactionColumns, members: SetMembers) -> DependencyEdg
 
 
 class SetWords:
-    """Tells the reasons of edges that `set_edges` drew."""
+    """The words for edges that `set_edges` drew."""
 
     def __init__(self, columns: TransactionColumns, members: SetMembers) -> None:
         self._columns = columns
         self._members = members
 
     def reason(self, step: Step, source: str, target: str) -> Reason:
-        """Why `step.source`, called `source`, precedes `step.target`, called `target`; a wr or rw edge."""
+        """Return why `step.source`, called `source`, precedes `step.target`, called `target`, by a wr or rw edge."""
         columns, members = self._columns, self._members
         key = columns.keys[columns.key[step.reason]]
         if step.kind & EdgeKind.WR:

@@ -1,6 +1,6 @@
 """Lost updates: two transactions read the same version of an object and both overwrote it (Berenson et al. 1995, P4).
 
-Found without a cycle, in one sort, and so also where nothing is known about the order of the two writes.
+They are found without a cycle, in one sort, and so also where the order of the two writes is unknown.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ __all__ = ["lost_updates"]
 
 
 def lost_updates(columns: TransactionColumns, state: Integers, found: Observations) -> None:
-    """Look for them. `state[m]` is a number for the version of its key that read `m` saw, -1 where it is not known.
+    """Report lost updates. `state[m]` is a number for the version of its key that read `m` saw, -1 where it is unknown.
 
     Only a transaction's first use of a key counts as reading it from others.
     """

@@ -2,8 +2,8 @@
 
 **Why an algebra.** A test has to say "writes and reads, mixed one to one, half a millisecond apart, on keys that change
 every forty operations, by five clients of which two only read; for a minute; then wait until all is quiet, then
-everybody reads everything". As a loop with threads and a random number generator that is a page of code that nobody can
-test. As a value it is an expression:
+each client reads everything". As a loop with threads and a random number generator that is a page of code that cannot
+be tested. As a value it is an expression:
 
     per_key = lambda key: limit(40, mix(reads(key), writes(key)))
     phases(
@@ -11,12 +11,12 @@ test. As a value it is an expression:
         each_thread(final_reads),
     )
 
-and what it does can be seen in a millisecond, with imaginary clients and no cluster: `simulate(generator, workers=5)`.
+A millisecond of `simulate(generator, workers=5)` shows its behaviour, with imaginary clients and no cluster.
 Jepsen's generators (jepsen.generator, by Kyle Kingsbury) showed the way; the names and most meanings are theirs.
 
 **Two functions.** `op(context)` offers the next operation and the generator that follows it, `update(context, event)`
-tells a generator how an operation ended. Neither changes anything: a caller that asked and then saw something else
-happen drops what it got and asks again. `core` has the exact contract.
+tells a generator how an operation ended. Neither changes anything: a caller that asked, and then saw another event
+first, drops the offer and asks again. `core` has the exact contract.
 
 **Time is in the offer.** A draft says when it may start at the earliest; a pending answer says when to ask again. The
 caller never polls: it sleeps until that time or the next completion.
@@ -29,10 +29,10 @@ caller never polls: it sleeps until that time or the next completion.
 | combinator | the operations it emits |
 |---|---|
 | `emit`, `fault` | one operation, once; one fault, for the nemesis |
-| `function`, `unfold` | what a pure function makes, without and with a state |
+| `function`, `unfold` | those that a pure function makes, without and with a state |
 | `sequence`, `cycle` | one generator after another; one again and again |
 | `phases`, `synchronize` | with a barrier: not before every worker is free |
-| `mix`, `flip_flop`, `any_of` | drawn, in turn, whichever is due first |
+| `mix`, `flip_flop`, `any_of` | drawn; in turn; the first that is due |
 | `limit`, `once`, `time_limit`, `until_ok` | up to a number, a time, a success of its own |
 | `stagger`, `sleep` | drawn distances apart; nothing for a while |
 | `on_workers`, `clients`, `nemesis`, `split` | by some workers only |
@@ -42,13 +42,13 @@ caller never polls: it sleeps until that time or the next completion.
 | `scheduled` | those of a plan |
 
 **Where it differs from Jepsen on purpose.** `mix` and `flip_flop` pass events on and never wait for a pending child
-while another has something due. `reserve` counts among the workers it was left, so it nests. `function` with a
-generator that is empty from the start ends rather than spins. There are no events for invocations. Workers are bit
-masks rather than sets, because a set would be the slowest part of a run and its order the least predictable.
+while another has something due. `reserve` counts among the workers that its parent left it, so it nests. `function`
+ends when its generator is empty from the start, instead of calling again for ever. There are no events for invocations.
+Workers are bit masks rather than sets, because a set would be the slowest part of a run and its order the least
+predictable.
 
-**Limits.** A future draft is a promise of the present moment only: when a completion comes first, another may take its
-place. `time_limit` counts from the first operation. Durations are integers of microseconds.
-"""
+**Limits.** A draft for the future holds only until the next event: a completion that comes first may replace it by
+another. `time_limit` counts from the first operation. Durations are integers of microseconds."""
 
 from faultline.harness.generator.bounds import limit, once, time_limit, until_ok
 from faultline.harness.generator.choice import any_of, flip_flop, mix

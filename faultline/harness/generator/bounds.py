@@ -1,4 +1,4 @@
-"""Where a generator ends: `limit`, `once`, `time_limit`, `until_ok`."""
+"""Ends of generators: `limit`, `once`, `time_limit`, `until_ok`."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ class Limit(Generator, frozen=True, gc=False):
     left: int
 
     def op(self, context: Context) -> Offer:
-        """The child's offer while there are operations left."""
+        """Return the child's offer while there are operations left."""
         if self.left <= 0:
             return None, EMPTY
         offer, following = self.child.op(context)
         return offer, Limit(following, self.left - 1 if type(offer) is Draft else self.left)
 
     def update(self, context: Context, event: Event) -> Generator:
-        """Told to the child."""
+        """Pass the event on to the child."""
         child = self.child.update(context, event)
         return self if child is self.child else Limit(child, self.left)
 
 
 def limit(operations: int, generator: Generator) -> Generator:
-    """At most `operations` operations of `generator`."""
+    """Return `generator`, cut after `operations` operations."""
     return Limit(generator, operations)
 
 
 def once(generator: Generator) -> Generator:
-    """One operation of `generator`."""
+    """Return `generator`, cut after one operation."""
     return Limit(generator, 1)
 
 
@@ -44,7 +44,7 @@ class TimeLimit(Generator, frozen=True, gc=False):
     deadline_us: int | None = None
 
     def op(self, context: Context) -> Offer:
-        """The child's offer; nothing that would start at or after the deadline."""
+        """Return the child's offer, unless it would start at or after the deadline."""
         offer, following = self.child.op(context)
         if offer is None:
             return None, EMPTY
@@ -61,15 +61,15 @@ class TimeLimit(Generator, frozen=True, gc=False):
         return offer, TimeLimit(following, self.duration_us, deadline_us)
 
     def update(self, context: Context, event: Event) -> Generator:
-        """Told to the child."""
+        """Pass the event on to the child."""
         child = self.child.update(context, event)
         return self if child is self.child else TimeLimit(child, self.duration_us, self.deadline_us)
 
 
 def time_limit(duration_us: int, generator: Generator) -> Generator:
-    """The operations of `generator` that start less than `duration_us` after its first one.
+    """Return the operations of `generator` that start less than `duration_us` after its first one.
 
-    Operations already in flight at the deadline are not cut off, and a generator that is waiting then has ended.
+    Operations in flight at the deadline are not cut off. A generator that waits at the deadline has ended.
     """
     return TimeLimit(generator, duration_us)
 
@@ -81,13 +81,13 @@ class UntilOk(Generator, frozen=True, gc=False):
     mine: int = 0
 
     def op(self, context: Context) -> Offer:
-        """The child's offer, remembering who performs it."""
+        """Return the child's offer, and remember its worker."""
         offer, following = self.child.op(context)
         mine = self.mine | 1 << (offer.worker + 1) if type(offer) is Draft else self.mine
         return offer, UntilOk(following, mine)
 
     def update(self, context: Context, event: Event) -> Generator:
-        """Ends on the first `ok` of its own; other generators' completions mean nothing to it."""
+        """End on the first `ok` of an operation of its own, and ignore the completions of other generators."""
         bit = 1 << (event.worker + 1)
         if self.mine & bit and event.kind == "ok":
             return EMPTY
@@ -96,5 +96,5 @@ class UntilOk(Generator, frozen=True, gc=False):
 
 
 def until_ok(generator: Generator) -> Generator:
-    """The operations of `generator` until one of them completes `ok`, or until it is exhausted."""
+    """Return the operations of `generator` until one of them completes `ok`, or until it is exhausted."""
     return UntilOk(generator)

@@ -1,12 +1,12 @@
 """Several generators at once: `mix`, `flip_flop` and `any_of`, over one way of choosing among offers.
 
 Jepsen's `mix` and `flip-flop` keep events from their children, and wait for the child they happened to draw although
-another could go on. Here every child hears every event, and a child that has nothing due is passed over.
+another could go on. Here every child gets every event, and a child that has nothing due is passed over.
 
 **Choosing.** The children are asked in an order. The first draft that is due now wins. When none is due, the answer is
 the soonest time at which one may be, as a draft or as `Pending`. A child that answered pending may have moved on (a
-sleep has begun), so its next state is kept whatever the others offered; if the winner is a draft of the future, which
-the caller may drop, the answer becomes `Pending` until then, so that those states are not dropped with it.
+sleep has begun), so its next state is kept in any case. The caller may drop a winner that lies in the future; then the
+answer becomes `Pending` until that time, so that the next states of the children are not dropped with it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Choice = tuple[Draft | Pending | None, Children, int]
 
 
 def choose(children: Children, contexts: Iterable[tuple[int, Context]]) -> Choice:
-    """The best offer, the children after it, and the position of the one that made it (-1 when it is no draft).
+    """Return the best offer, the children after it, and the position of the one that made it (-1 when it is no draft).
 
     `contexts` says in which order the children are asked, each in its own context.
     """
@@ -50,20 +50,22 @@ def choose(children: Children, contexts: Iterable[tuple[int, Context]]) -> Choic
             best, best_position = offer, -1
     if type(best) is not Draft:
         return best, children, -1
+    # The caller may drop a draft of the future, and with it the states of children that have moved on. A pending answer
+    # is kept, so those states are safe, and the same draft is offered again when its time has come.
     if moved:
         return Pending(best.at_us), children, -1
     return best, replaced(children, best_position, after_best), best_position
 
 
 def replaced(children: Children, position: int, child: Generator) -> Children:
-    """`children` with another one at `position`."""
+    """Return `children` with another one at `position`."""
     if children[position] is child:
         return children
     return (*children[:position], child, *children[position + 1 :])
 
 
 def updated(children: Children, context: Context, event: Event) -> Children:
-    """`children` after each heard `event`; the same tuple when none cared."""
+    """Return `children` after each got `event`; the same tuple when none of them changed."""
     for position, child in enumerate(children):
         told = child.update(context, event)
         if told is not child:
@@ -77,7 +79,7 @@ class Mix(Generator, frozen=True, gc=False):
     children: Children
 
     def op(self, context: Context) -> Offer:
-        """The draft of a drawn child; of the next one that has something due when that child has not."""
+        """Return the draft of a drawn child, or of the next child when that one has nothing due."""
         children = self.children
         count = len(children)
         if not context.free:
@@ -95,15 +97,15 @@ class Mix(Generator, frozen=True, gc=False):
         return offer, Mix(children)
 
     def update(self, context: Context, event: Event) -> Generator:
-        """Told to every child."""
+        """Pass the event on to every child."""
         children = updated(self.children, context, event)
         return self if children is self.children else Mix(children)
 
 
 def mix(*generators: Generator) -> Generator:
-    """Each operation from one of `generators`, uniformly drawn; a generator named twice is twice as likely.
+    """Return a mix: each operation is of a uniformly drawn generator; one that is named twice is twice as likely.
 
-    Children that are exhausted leave; a child that is pending is passed over. Ends when all have ended.
+    A child that is exhausted leaves; a child that is pending is passed over. The mix ends when all children have ended.
     """
     return Mix(generators) if generators else EMPTY
 
@@ -115,7 +117,7 @@ class FlipFlop(Generator, frozen=True, gc=False):
     turn: int
 
     def op(self, context: Context) -> Offer:
-        """The draft of the child whose turn it is, or of the next one in turn that has something due."""
+        """Return the draft of the child whose turn it is, or of the next one in turn that has something due."""
         count = len(self.children)
         if self.children[self.turn].op(context)[0] is None:
             return None, EMPTY
@@ -124,23 +126,23 @@ class FlipFlop(Generator, frozen=True, gc=False):
         return offer, FlipFlop(children, self.turn if position < 0 else (position + 1) % count)
 
     def update(self, context: Context, event: Event) -> Generator:
-        """Told to every child."""
+        """Pass the event on to every child."""
         children = updated(self.children, context, event)
         return self if children is self.children else FlipFlop(children, self.turn)
 
 
 def flip_flop(*generators: Generator) -> Generator:
-    """One operation of each generator in turn; ends when the one whose turn it is has ended."""
+    """Return a generator that takes one operation of each in turn; it ends when the one whose turn it is has ended."""
     return FlipFlop(generators, 0) if generators else EMPTY
 
 
 class AnyOf(Generator, frozen=True, gc=False):
-    """All `children` side by side: whichever is due first."""
+    """All `children` side by side: the one that is due first goes first."""
 
     children: Children
 
     def op(self, context: Context) -> Offer:
-        """The soonest offer; among those that are due, from a drawn child on."""
+        """Return the soonest offer; among those that are due, from a drawn child on."""
         count = len(self.children)
         first = context.below(count, _ANY_SALT)
         order = ((position % count, context.reseeded(position % count)) for position in range(first, first + count))
@@ -148,11 +150,11 @@ class AnyOf(Generator, frozen=True, gc=False):
         return (None, EMPTY) if offer is None else (offer, AnyOf(children))
 
     def update(self, context: Context, event: Event) -> Generator:
-        """Told to every child."""
+        """Pass the event on to every child."""
         children = updated(self.children, context, event)
         return self if children is self.children else AnyOf(children)
 
 
 def any_of(*generators: Generator) -> Generator:
-    """Generators side by side: each operation from the one that is due soonest. Ends when all have ended."""
+    """Return the generators side by side: each operation is of the one due soonest. It ends when all have ended."""
     return AnyOf(generators) if generators else EMPTY

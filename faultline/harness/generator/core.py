@@ -1,4 +1,4 @@
-"""The two functions every generator has, and the values that pass through them.
+"""The two functions of every generator, and the values that pass through them.
 
 `op(context)` asks "what next?" and answers an *offer* and the generator to go on with:
 
@@ -10,8 +10,8 @@ The caller goes on with the returned generator when it *performs* the draft or w
 when the draft lies in the future and something else happens first; so asking commits to nothing, and asking twice in
 the same context gives the same answer twice.
 
-`update(context, event)` tells a generator that an operation completed. There is no event for an invocation: who emitted
-it knows from its own next state, and everybody else sees a worker missing from `context.free`.
+`update(context, event)` tells a generator that an operation completed. There is no event for an invocation: the
+generator that emitted it knows from its own next state, and all others see a worker missing from `context.free`.
 
 Sets of workers are bit masks (bit 0 is the nemesis, bit w + 1 client worker w): immutable, and narrowing is one `&`.
 """
@@ -53,12 +53,12 @@ _UNASSIGNED = -2
 
 @lru_cache(maxsize=4096)
 def members(mask: int) -> tuple[int, ...]:
-    """The workers in `mask`, ascending; the nemesis first when it is one of them."""
+    """Return the workers in `mask`, ascending; the nemesis first when it is one of them."""
     return tuple(bit - 1 for bit in range(mask.bit_length()) if mask >> bit & 1)
 
 
 def worker_mask(workers: Iterable[int]) -> int:
-    """The bit mask of `workers` (client workers from 0 up, and `NEMESIS`)."""
+    """Return the bit mask of `workers` (client workers from 0 up, and `NEMESIS`)."""
     mask = 0
     for worker in workers:
         mask |= 1 << (worker + 1)
@@ -89,7 +89,8 @@ PENDING = Pending()
 
 
 class Context(msgspec.Struct, frozen=True, gc=False):
-    """What a generator may know: the time, which of its `workers` are `free` (masks), and the chance of this draw."""
+    """All that a generator may know: the time, which of its `workers` are `free` (masks), and the chance of this
+    draw."""
 
     time_us: int
     chance: int
@@ -107,30 +108,31 @@ class Context(msgspec.Struct, frozen=True, gc=False):
         busy: Iterable[int] = (),
         nemesis: bool = False,
     ) -> Context:
-        """A context for tests and small tools: `workers` client workers, all free but `busy`."""
+        """Return a context for tests and small tools: `workers` client workers, all free but `busy`."""
         everyone = worker_mask(range(NEMESIS if nemesis else 0, workers))
         return cls(time_us, chance_of(seed, count), everyone & ~worker_mask(busy), everyone)
 
     def narrowed(self, mask: int) -> Context:
-        """The same moment as seen by the workers in `mask` only."""
+        """Return the same moment as seen by the workers in `mask` only."""
         return Context(self.time_us, self.chance, self.free & mask, self.workers & mask)
 
     def reseeded(self, salt: int) -> Context:
-        """The same moment with another chance, so that a child's draws do not follow its parent's."""
+        """Return the same moment with another chance, so that a child's draws do not follow its parent's."""
         return Context(self.time_us, reseeded(self.chance, salt), self.free, self.workers)
 
     def below(self, bound: int, salt: int) -> int:
-        """An integer in [0, bound); equal contexts give equal draws. `salt` is an odd constant of the caller."""
+        """Return an integer in [0, bound); equal contexts give equal draws. `salt` is an odd constant of the caller."""
         return below(self.chance, bound, salt)
 
     def free_worker(self) -> int:
-        """One of the free workers, drawn; there must be one."""
+        """Return one of the free workers, drawn; at least one must be free."""
         free = members(self.free)
         return free[below(self.chance, len(free), _WORKER_SALT)]
 
 
 class Event(msgspec.Struct, frozen=True, gc=False):
-    """The completion of an operation: who, what, how it ended (`ok`, `fail`, `info`), the answer, and when."""
+    """The completion of an operation: the worker, the operation, its end (`ok`, `fail`, `info`), the answer, the
+    time."""
 
     kind: OutcomeKind
     worker: int
@@ -148,23 +150,23 @@ class Generator(msgspec.Struct, frozen=True, gc=False):
     """False when `update` never changes this generator: the engine then need not tell it anything."""
 
     def op(self, context: Context) -> Offer:
-        """The next offer and the generator to go on with."""
+        """Return the next offer and the generator to go on with."""
         raise NotImplementedError(type(self).__name__)
 
     def update(self, context: Context, event: Event) -> Generator:
-        """The generator after `event`; itself when it does not care."""
+        """Return the generator after `event`; itself when the event changes nothing."""
         return self
 
 
 Offer = tuple[Draft | Pending | None, Generator]
-"""What `op` answers."""
+"""The answer of `op`: an offer and the next generator, or None."""
 
 
 class Empty(Generator, frozen=True, gc=False):
     """The generator that is exhausted from the start."""
 
     def op(self, context: Context) -> Offer:
-        """None, for ever."""
+        """Return None, for ever."""
         return None, self
 
 
@@ -173,6 +175,6 @@ EMPTY = Empty()
 
 
 def assigned(draft: Draft, context: Context) -> Draft:
-    """`draft` with a free worker of `context` and a time that is not in the past."""
+    """Return `draft` with a free worker of `context` and a time that is not in the past."""
     worker = draft.worker if draft.worker != _UNASSIGNED else context.free_worker()
     return Draft(draft.f, draft.key, draft.value, worker, max(draft.at_us, context.time_us))

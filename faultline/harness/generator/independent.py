@@ -1,7 +1,7 @@
 """Keys that do not know of each other: groups of workers, each on a key of its own, taking a new key now and then.
 
 Linearizability is local (Herlihy and Wing 1990, theorem 1): a history is linearizable when the history of every object
-is. So a long test on one register, which no checker can decide, becomes many short tests on registers side by side.
+is. So one long test on a register, which no checker can decide, becomes many short tests on registers side by side.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ __all__ = ["Independent", "independent"]
 _GROUP_SALT = 0x1D8E_4E27_C47D_124F
 
 Asked = tuple[Generator, Draft | Pending | None, Generator, int]
-"""Who was asked, what it offered, what follows when the offer is taken, and the next key to hand out."""
+"""The group that was asked, its offer, the generator after the offer is taken, and the next key to hand out."""
 
 
 @lru_cache(maxsize=1024)
 def _groups(workers: int, groups: int) -> tuple[int, ...]:
-    """`workers` dealt into at most `groups` masks of nearly equal size."""
+    """Return `workers` dealt into at most `groups` masks of nearly equal size."""
     everyone = members(workers)
     count = max(1, min(groups, len(everyone)))
     return tuple(worker_mask(everyone[position::count]) for position in range(count))
@@ -51,7 +51,8 @@ class Independent(Generator, frozen=True, gc=False):
     children: tuple[Generator, ...] = ()
 
     def op(self, context: Context) -> Offer:
-        """The first draft that is due, asking from a drawn group on; a group whose key is done takes the next key."""
+        """Return the first draft that is due, asking from a drawn group on; a group whose key is done takes the next
+        key."""
         if not context.free:
             return (PENDING, self) if context.workers else (None, EMPTY)
         masks = _groups(context.workers, self.groups)
@@ -88,7 +89,7 @@ class Independent(Generator, frozen=True, gc=False):
         return Independent(self.per_key, self.groups, self.keys, next_key, children)
 
     def update(self, context: Context, event: Event) -> Generator:
-        """Told to the group of the worker."""
+        """Pass the event on to the group of the worker."""
         if not self.children:
             return self
         bit = 1 << (event.worker + 1)
@@ -101,7 +102,7 @@ class Independent(Generator, frozen=True, gc=False):
 
 
 def independent(per_key: Callable[[int], Generator], *, groups: int, keys: int | None = None) -> Generator:
-    """Deals the workers into `groups`; each works on `per_key(number)` until that is exhausted, then takes the next.
+    """Deal the workers into `groups`; each works on `per_key(number)` until that is exhausted, then takes the next.
 
     `per_key` is pure and gets 0, 1, 2 …; it names the key in its drafts. `keys` bounds how many are handed out in all.
     """

@@ -1,4 +1,4 @@
-"""The generators that make operations: one, by a function, by a function with state; and the one that only waits."""
+"""The generators that make operations (one; by a function; by a function with a state), and the one that only waits."""
 
 from __future__ import annotations
 
@@ -18,19 +18,20 @@ class Emit(Generator, frozen=True, gc=False):
     draft: Draft
 
     def op(self, context: Context) -> Offer:
-        """The operation, then nothing."""
+        """Return the operation, then nothing."""
         if not context.free:
             return PENDING, self
         return assigned(self.draft, context), EMPTY
 
 
 def emit(f: str, key: str | None = None, value: Any = None) -> Generator:
-    """The operation `f` on `key` with `value`, exactly once."""
+    """Return the operation `f` on `key` with `value`, exactly once."""
     return Emit(Draft(f, key, value))
 
 
 def fault(kind: str, duration_us: int, target: str = "one", **argument: Any) -> Generator:
-    """One fault of `kind` against `target`, for the nemesis; `planned_faults` turns it into a row of the plan."""
+    """Return one fault of `kind` against `target`, for the nemesis; `planned_faults` turns it into a row of the
+    plan."""
     return Emit(Draft(kind, None, {"duration_us": duration_us, "target": target, "argument": argument}))
 
 
@@ -44,7 +45,7 @@ class Function(Generator, frozen=True, gc=False):
     current: Generator = EMPTY
 
     def op(self, context: Context) -> Offer:
-        """What is left of the last call's generator, else what a new call makes."""
+        """Return the next offer of the last call's generator, or of a new call when that is exhausted."""
         if self.current is not EMPTY:
             offer, following = self.current.op(context)
             if offer is not None:
@@ -60,13 +61,13 @@ class Function(Generator, frozen=True, gc=False):
         return offer, Function(self.make, following)
 
     def update(self, context: Context, event: Event) -> Generator:
-        """Told to the generator of the last call."""
+        """Pass the event on to the generator of the last call."""
         current = self.current.update(context, event)
         return self if current is self.current else Function(self.make, current)
 
 
 def function(make: Callable[[Context], Made]) -> Generator:
-    """Calls the pure function `make(context)` again and again.
+    """Call the pure function `make(context)` again and again.
 
     A `Draft` is emitted; a generator is exhausted before the next call; None ends it, and so does a generator that has
     nothing to offer from the start (the same call would only make it again).
@@ -81,7 +82,7 @@ class Unfold(Generator, frozen=True, gc=False):
     state: Any
 
     def op(self, context: Context) -> Offer:
-        """The draft of the next step; exhausted when the step is None."""
+        """Return the draft of the next step; exhausted when the step is None."""
         if not context.free:
             return PENDING, self
         stepped = self.step(context, self.state)
@@ -91,7 +92,8 @@ class Unfold(Generator, frozen=True, gc=False):
 
 
 def unfold(step: Callable[[Context, State], tuple[Draft, State] | None], state: State) -> Generator:
-    """Operations by the pure function `step(context, state) -> (draft, next state)`, until it returns None."""
+    """Return the operations of the pure function `step(context, state) -> (draft, next state)`, until it returns
+    None."""
     return Unfold(step, state)
 
 
@@ -102,7 +104,7 @@ class Sleep(Generator, frozen=True, gc=False):
     until_us: int | None = None
 
     def op(self, context: Context) -> Offer:
-        """Pending until the time has come."""
+        """Return `Pending` until the time has come."""
         if self.until_us is None:
             if not context.free:
                 return PENDING, self
@@ -112,7 +114,7 @@ class Sleep(Generator, frozen=True, gc=False):
 
 
 def sleep(duration_us: int) -> Generator:
-    """No operation for `duration_us`: a rest between the generators of a sequence.
+    """Return a rest between the generators of a sequence: no operation for `duration_us`.
 
     It begins when a worker has nothing to do, so a rest after a fault begins when the fault has ended.
     """

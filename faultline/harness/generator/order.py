@@ -15,7 +15,7 @@ class Sequence(Generator, frozen=True, gc=False):
     current: Generator
 
     def op(self, context: Context) -> Offer:
-        """The offer of the first generator that is not exhausted."""
+        """Return the offer of the first generator that is not exhausted."""
         position, current = self.position, self.current
         while True:
             offer, following = current.op(context)
@@ -27,13 +27,13 @@ class Sequence(Generator, frozen=True, gc=False):
             position += 1
 
     def update(self, context: Context, event: Event) -> Generator:
-        """Told to the generator whose turn it is; the later ones have not begun."""
+        """Pass the event on to the generator whose turn it is; the later ones have not begun."""
         current = self.current.update(context, event)
         return self if current is self.current else Sequence(self.children, self.position, current)
 
 
 def sequence(*generators: Generator) -> Generator:
-    """All operations of the first generator, then all of the second, and so on."""
+    """Return all operations of the first generator, then all of the second, and so on."""
     return Sequence(generators, 0, EMPTY)
 
 
@@ -45,7 +45,8 @@ class Cycle(Generator, frozen=True, gc=False):
     left: int | None
 
     def op(self, context: Context) -> Offer:
-        """The offer of the present round, or of a fresh one. An original with nothing to offer ends the cycle."""
+        """Return the offer of the present round, or of a fresh one. An original with nothing to offer ends the
+        cycle."""
         offer, following = self.current.op(context)
         if offer is not None:
             return offer, Cycle(self.original, following, self.left)
@@ -56,13 +57,13 @@ class Cycle(Generator, frozen=True, gc=False):
         return (None, EMPTY) if offer is None else (offer, Cycle(self.original, following, left))
 
     def update(self, context: Context, event: Event) -> Generator:
-        """Told to the present round only."""
+        """Pass the event on to the present round only."""
         current = self.current.update(context, event)
         return self if current is self.current else Cycle(self.original, current, self.left)
 
 
 def cycle(generator: Generator, times: int | None = None) -> Generator:
-    """`generator` from the beginning whenever it ends: `times` rounds, or for ever."""
+    """Return `generator` from the beginning whenever it ends: `times` rounds, or for ever."""
     return Cycle(generator, EMPTY, times)
 
 
@@ -72,7 +73,7 @@ class Synchronize(Generator, frozen=True, gc=False):
     child: Generator
 
     def op(self, context: Context) -> Offer:
-        """Pending while a worker is busy; then the child itself, without the barrier."""
+        """Return `Pending` while a worker is busy; then the offer of the child, without the barrier."""
         if context.free != context.workers:
             return PENDING, self
         return self.child.op(context)
@@ -84,5 +85,5 @@ def synchronize(generator: Generator) -> Generator:
 
 
 def phases(*generators: Generator) -> Generator:
-    """A sequence in which each generator starts only when every operation of the one before has completed."""
+    """Return a sequence in which each generator starts only when every operation of the one before has completed."""
     return sequence(*map(synchronize, generators))

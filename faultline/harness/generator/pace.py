@@ -1,4 +1,4 @@
-"""How fast: `stagger` spreads operations over time."""
+"""The pace of operations: `stagger` spreads them over time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Stagger(Generator, frozen=True, gc=False):
     next_us: int | None = None
 
     def op(self, context: Context) -> Offer:
-        """The child's draft at the next slot, or later when the child or its workers are late."""
+        """Return the child's draft at the next slot, or later when the child or its workers are late."""
         offer, following = self.child.op(context)
         if offer is None:
             return None, EMPTY
@@ -31,13 +31,13 @@ class Stagger(Generator, frozen=True, gc=False):
         return offer, Stagger(following, self.interval_us, offer.at_us + gap_us)
 
     def update(self, context: Context, event: Event) -> Generator:
-        """Told to the child."""
+        """Pass the event on to the child."""
         child = self.child.update(context, event)
         return self if child is self.child else Stagger(child, self.interval_us, self.next_us)
 
 
 def stagger(interval_us: int, generator: Generator) -> Generator:
-    """Operations of `generator` on average `interval_us` apart: uniformly 0 to twice that, over all workers together.
+    """Return the operations of `generator`, on average `interval_us` apart over all workers: uniformly 0 to twice that.
 
     The first one comes at once. Slots missed because no worker was free are not made up for.
     """

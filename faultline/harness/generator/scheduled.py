@@ -1,12 +1,12 @@
 """A plan's operations as a generator: each by its worker, at its time or once the worker is free, whichever is later.
 
-This is what every run is driven by, so it does the least it can: it refers to the plan's own operations, a state is one
-cursor and one due time per worker, and an ask looks at the heads of the free workers only, however long the plan is. An
-ask before the next operation is due makes nothing but the time at which to ask again.
+It drives every run, so it does as little as possible: it refers to the plan's own operations, a state is one cursor and
+one due time per worker, and `op` looks only at the heads of the free workers, however long the plan is. Before the next
+operation is due, `op` makes nothing but the time at which to ask again.
 
-A worker may come late: its operation took long, or nothing serves. In real time its backlog is left out, all but the
+A worker may be late: its operation took long, or no node serves. In real time it skips its backlog, all but the
 operation that was due last, so that no burst follows and the operations last as long as planned. In the simulated world
-it catches up, until the final operations are due: those must not wait for a backlog.
+it catches up until the final operations are due: those must not wait for a backlog.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ __all__ = ["Scheduled", "scheduled"]
 class Scheduled(Generator, frozen=True, gc=False):
     """`queues[w]` are worker w's operations, `cursors[w]` the next one, `due_us[w]` its time (`FOREVER`: none left).
 
-    `mask` are the workers that have a queue: a run may have more of them than its plan uses. From `late_from_us`
-    on a worker that comes late performs only the latest of the operations that were due before `skip_before_us`.
+    `mask` holds the workers that have a queue: a run may have more workers than its plan uses. From `late_from_us`
+    on a worker that is late performs only the latest of the operations that were due before `skip_before_us`.
     """
 
     listens: ClassVar[bool] = False
@@ -49,7 +49,7 @@ class Scheduled(Generator, frozen=True, gc=False):
     late_from_us: int = 0
 
     def op(self, context: Context) -> Offer:
-        """The earliest operation of a free worker, once it is due; the lowest worker of those due together."""
+        """Return the earliest operation of a free worker, once it is due; the lowest worker of those due together."""
         due_us = self.due_us
         best, best_us = -1, FOREVER
         for worker in members(context.free & self.mask):
@@ -86,10 +86,11 @@ class Scheduled(Generator, frozen=True, gc=False):
 def scheduled(
     operations: Sequence[PlannedOperation], *, workers: int = 0, skip_before_us: int = 0, late_from_us: int = 0
 ) -> Generator:
-    """The planned `operations` as a generator; those of one worker in order of time, equal times in the order given.
+    """Return the planned `operations` as a generator; those of one worker in order of time, equal times in the order
+    given.
 
-    `workers` is how many there are, when some of them may have nothing planned. From `late_from_us`
-    on a worker that comes late leaves out all but the latest of the operations that were due before `skip_before_us`.
+    `workers` is their number, when some of them may have nothing planned. From `late_from_us`
+    on a worker that is late leaves out all but the latest of the operations that were due before `skip_before_us`.
     """
     busy = 1 + max((operation.worker for operation in operations), default=-1)
     queues: list[list[PlannedOperation]] = [[] for _ in range(max(busy, workers))]

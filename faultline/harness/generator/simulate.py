@@ -1,4 +1,4 @@
-"""Generators without a cluster: see what they would do, or write it down as a plan.
+"""Generators without a cluster: simulate their operations, or write them down as a plan.
 
 The engine here is the interpreter's loop with imaginary clients: every operation takes the same time and ends as a
 function says. (Jepsen's `generator.test/simulate` is the model: the best-loved tool for testing its generators.)
@@ -22,7 +22,7 @@ from faultline.harness.plan import PlannedFault, PlannedOperation
 __all__ = ["SimulatedEvent", "all_info", "mixed", "perfect", "planned_faults", "planned_operations", "simulate"]
 
 Completion = Callable[[Draft, int], OutcomeKind]
-"""How an imaginary client ends a draft, given how many operations were started before it."""
+"""The outcome of a draft with an imaginary client, given the number of operations started before it."""
 
 Duration = Callable[[Draft], int]
 
@@ -40,29 +40,29 @@ class SimulatedEvent(msgspec.Struct, frozen=True):
 
 
 def perfect(_draft: Draft, _count: int) -> OutcomeKind:
-    """Everything succeeds."""
+    """Return `ok` for every draft."""
     return "ok"
 
 
 def all_info(_draft: Draft, _count: int) -> OutcomeKind:
-    """Nobody ever knows."""
+    """Return `info` for every draft: no client learns its outcome."""
     return "info"
 
 
 def mixed(_draft: Draft, count: int) -> OutcomeKind:
-    """`fail`, `info` and `ok` in turn."""
+    """Return `fail`, `info` and `ok` in turn."""
     kinds: tuple[OutcomeKind, ...] = ("fail", "info", "ok")
     return kinds[count % 3]
 
 
 Step = tuple[str, int, Draft]
-"""What happened (`invoke`, `ok`, `fail`, `info`), when, and to which draft."""
+"""A step (`invoke`, `ok`, `fail`, `info`), its time, and its draft."""
 
 
 def _drive(
     generator: Generator, mask: int, seed: int, complete: Completion, duration: Duration, start_us: int, end_us: int
 ) -> list[Step]:
-    """All steps of `generator` performed by the workers in `mask`; no invocation at or after `end_us`."""
+    """Return all steps of `generator` performed by the workers in `mask`; no invocation at or after `end_us`."""
     steps: list[Step] = []
     flying: list[tuple[int, int, OutcomeKind, Draft]] = []
     now_us, free, count = start_us, mask, 0
@@ -115,7 +115,7 @@ def simulate(
     end_us: int = FOREVER,
     nemesis: bool = False,
 ) -> list[SimulatedEvent]:
-    """What `generator` does with `workers` imaginary clients (and a nemesis, if asked) of the given latency."""
+    """Return the events of `generator` with `workers` imaginary clients (and a nemesis, if asked) of that latency."""
     mask = worker_mask(range(NEMESIS if nemesis else 0, workers))
     process = {worker: worker for worker in range(NEMESIS, workers)}
     events = []
@@ -134,7 +134,8 @@ def _event(kind: str, time_us: int, draft: Draft, process: int) -> SimulatedEven
 def planned_operations(
     generator: Generator, *, workers: int, seed: int, latency_us: int, start_us: int = 0, end_us: int = FOREVER
 ) -> tuple[PlannedOperation, ...]:
-    """The client operations of `generator` as plan rows in order of time, if every one took `latency_us` and was ok.
+    """Return the client operations of `generator` as plan rows in order of time, as if each took `latency_us` and was
+    `ok`.
 
     No row starts at or after `end_us`. A generator without a pace of its own starts operations as fast as `latency_us`
     lets it: put it under `stagger`. Parts that only the nemesis performs are left out; see `planned_faults`.
@@ -148,7 +149,7 @@ def planned_operations(
 
 
 def planned_faults(generator: Generator, *, seed: int, start_us: int, end_us: int) -> tuple[PlannedFault, ...]:
-    """The nemesis operations of `generator` (see `fault`) as planned faults, one after another.
+    """Return the nemesis operations of `generator` (see `fault`) as planned faults, one after another.
 
     The nemesis is busy while a fault lasts. A fault that would outlast `end_us` is cut short there.
     """

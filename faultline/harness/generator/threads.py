@@ -1,4 +1,4 @@
-"""Which workers: `on_workers`, `clients`, `nemesis`, `split`, `reserve`, `each_thread`.
+"""Generators for some workers: `on_workers`, `clients`, `nemesis`, `split`, `reserve`, `each_thread`.
 
 Narrowing is relative: a combinator sees only the workers its parent left it, so these nest in any order. (Jepsen's
 `reserve` counts from worker 0 whatever surrounds it, and is wrong when nested.)
@@ -25,7 +25,7 @@ class OnWorkers(Generator, frozen=True, gc=False):
     mask: int
 
     def op(self, context: Context) -> Offer:
-        """The child's offer in the narrowed context; exhausted when there is no such worker."""
+        """Return the child's offer in the narrowed context; exhausted when there is no such worker."""
         inner = context.narrowed(self.mask)
         if not inner.workers:
             return None, EMPTY
@@ -33,7 +33,7 @@ class OnWorkers(Generator, frozen=True, gc=False):
         return offer, self if following is self.child else OnWorkers(following, self.mask)
 
     def update(self, context: Context, event: Event) -> Generator:
-        """Told to the child when it is about one of its workers."""
+        """Pass the event on to the child when it is about one of its workers."""
         if not self.mask >> (event.worker + 1) & 1:
             return self
         child = self.child.update(context.narrowed(self.mask), event)
@@ -41,28 +41,28 @@ class OnWorkers(Generator, frozen=True, gc=False):
 
 
 def on_workers(workers: tuple[int, ...], generator: Generator) -> Generator:
-    """`generator` performed by `workers` only (`NEMESIS` is one too)."""
+    """Return `generator` performed by `workers` only (`NEMESIS` is one too)."""
     return OnWorkers(generator, worker_mask(workers))
 
 
 def clients(generator: Generator) -> Generator:
-    """`generator` performed by client workers only."""
+    """Return `generator` performed by client workers only."""
     return OnWorkers(generator, ~_NEMESIS_MASK)
 
 
 def nemesis(generator: Generator) -> Generator:
-    """`generator` performed by the nemesis only."""
+    """Return `generator` performed by the nemesis only."""
     return OnWorkers(generator, _NEMESIS_MASK)
 
 
 def split(client_generator: Generator, nemesis_generator: Generator) -> Generator:
-    """Clients perform one generator and the nemesis another, side by side."""
+    """Return two generators side by side: clients perform one and the nemesis the other."""
     return any_of(clients(client_generator), nemesis(nemesis_generator))
 
 
 @lru_cache(maxsize=1024)
 def _shares(workers: int, counts: tuple[int, ...]) -> tuple[int, ...]:
-    """The masks of the first `counts[0]` of `workers`, of the next `counts[1]` …, and of the rest."""
+    """Return the masks of the first `counts[0]` of `workers`, of the next `counts[1]` …, and of the rest."""
     everyone = members(workers)
     masks, start = [], 0
     for count in counts:
@@ -78,7 +78,7 @@ class Reserve(Generator, frozen=True, gc=False):
     children: tuple[Generator, ...]
 
     def op(self, context: Context) -> Offer:
-        """The offer of whichever share is due soonest, from a drawn one on."""
+        """Return the offer of the share that is due soonest, asking from a drawn share on."""
         masks = _shares(context.workers, self.counts)
         count = len(masks)
         first = context.below(count, _RESERVE_SALT)
@@ -91,7 +91,7 @@ class Reserve(Generator, frozen=True, gc=False):
         return (None, EMPTY) if offer is None else (offer, Reserve(self.counts, children))
 
     def update(self, context: Context, event: Event) -> Generator:
-        """Told to the child that owns the worker."""
+        """Pass the event on to the child that owns the worker."""
         bit = 1 << (event.worker + 1)
         for position, mask in enumerate(_shares(context.workers, self.counts)):
             if mask & bit:
@@ -103,7 +103,8 @@ class Reserve(Generator, frozen=True, gc=False):
 
 
 def reserve(*shares: tuple[int, Generator], default: Generator = EMPTY) -> Generator:
-    """The first n workers perform the first generator, the next m the second …, the rest `default`.
+    """Return a generator that the first n workers perform by the first child, the next m by the second …, others by
+    `default`.
 
     `shares` are pairs (number of workers, generator); counted among the workers this generator may use.
     """
@@ -117,7 +118,7 @@ class EachThread(Generator, frozen=True, gc=False):
     children: tuple[Generator, ...] = ()
 
     def op(self, context: Context) -> Offer:
-        """The soonest offer of a free worker's copy; pending while only busy workers have anything left."""
+        """Return the soonest offer of a free worker's copy; pending while only busy workers have anything left."""
         workers = members(context.workers)
         children = self.children or (self.original,) * len(workers)
         order = [
@@ -134,7 +135,7 @@ class EachThread(Generator, frozen=True, gc=False):
         return offer, EachThread(self.original, children)
 
     def update(self, context: Context, event: Event) -> Generator:
-        """Told to the copy of the worker that completed."""
+        """Pass the event on to the copy of the worker that completed."""
         workers = members(context.workers)
         if not self.children or event.worker not in workers:
             return self
@@ -147,5 +148,5 @@ class EachThread(Generator, frozen=True, gc=False):
 
 
 def each_thread(generator: Generator) -> Generator:
-    """Every worker performs its own copy of `generator` from the beginning."""
+    """Return a generator of which every worker performs a copy of its own, from the beginning."""
     return EachThread(generator)

@@ -1,4 +1,4 @@
-"""Changing operations as they pass: `map_operations`."""
+"""Changes of operations on their way: `map_operations`."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ class Map(Generator, frozen=True, gc=False):
     change: Callable[[Draft], Draft]
 
     def op(self, context: Context) -> Offer:
-        """The child's offer, changed when it is a draft."""
+        """Return the child's offer, changed when it is a draft."""
         offer, following = self.child.op(context)
         if type(offer) is Draft:
             offer = self.change(offer)
         return offer, Map(following, self.change)
 
     def update(self, context: Context, event: Event) -> Generator:
-        """Told to the child, as it happened: events are not changed back."""
+        """Pass the event on to the child, as it happened: events are not changed back."""
         child = self.child.update(context, event)
         return self if child is self.child else Map(child, self.change)
 
 
 def map_operations(change: Callable[[Draft], Draft], generator: Generator) -> Generator:
-    """The operations of `generator` after the pure function `change`, which keeps worker and time."""
+    """Return the operations of `generator` after the pure function `change`, which keeps worker and time."""
     return Map(generator, change)

@@ -53,11 +53,11 @@ def test_a_master_that_is_none_is_refused_before_anything_is_written(tmp_path: P
 
 def test_a_cluster_whose_secret_is_not_known_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SPARK_CONF_DIR", raising=False)
-    with pytest.raises(UsageError, match="The secret of the cluster at spark://host:7077 is not known here") as refused:
+    with pytest.raises(UsageError, match="at spark://host:7077 is not known on this machine") as refused:
         refuse_unusable_master("spark://host:7077")
     assert "spark.authenticate.secret" in refused.value.next_step
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
-    with pytest.raises(UsageError, match="is not known here"):
+    with pytest.raises(UsageError, match="is not known on this machine"):
         refuse_unusable_master("spark://host:7077")
     (tmp_path / "spark-defaults.conf").write_bytes(b"\xff")
     with pytest.raises(UsageError, match=r"spark-defaults\.conf cannot be read"):

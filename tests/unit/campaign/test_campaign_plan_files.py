@@ -87,12 +87,12 @@ def test_an_anomaly_that_stands_alone_is_refused_with_the_list_to_write() -> Non
 
 @pytest.mark.parametrize("name", ["*", "stale-*", "linearizability/*", "LDR-I?", "[a-z]", ""])
 def test_wildcards_over_anomalies_are_refused(name: str) -> None:
-    with pytest.raises(UsageError, match="no name of an anomaly"):
+    with pytest.raises(UsageError, match="not the name of an anomaly"):
         parse_plan(f'[expected]\n"*" = ["stale-read", "{name}"]', "mine.toml")
 
 
 def test_a_file_that_is_not_toml_is_refused_with_its_line() -> None:
-    with pytest.raises(UsageError, match=r"mine.toml, line 2, .*not TOML"):
+    with pytest.raises(UsageError, match=r"mine.toml, line 2, .*not valid TOML"):
         parse_plan('name = "x"\nseeds = = 3', "mine.toml")
 
 
@@ -109,7 +109,7 @@ def test_a_name_that_is_neither_shipped_nor_a_file_is_refused_with_the_nearest_p
 
 def test_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
     (tmp_path / "noise.toml").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(UsageError, match="noise.toml, line 1: it is no text in UTF-8"):
+    with pytest.raises(UsageError, match="noise.toml, line 1: it is not text in UTF-8"):
         load_plan(str(tmp_path / "noise.toml"))
 
 

@@ -198,7 +198,7 @@ def test_a_failure_of_the_harness_stays_one(tmp_path: Path) -> None:
 def test_runs_missing_from_a_campaign_that_ended_are_a_failure_of_the_harness(tmp_path: Path) -> None:
     folder = left(tmp_path, 1, ending=WHOLE, planted_bugs=((),), seeds="0..11")
     assert conclude_folder(tmp_path).verdict is Verdict.HARNESS_ERROR
-    assert "The campaign is not whole: 7 runs left no verdict." in troubles_in_junit(folder)
+    assert "The campaign is incomplete: 7 runs left no verdict." in troubles_in_junit(folder)
 
 
 @pytest.mark.parametrize(

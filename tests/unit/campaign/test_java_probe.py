@@ -63,5 +63,5 @@ def test_a_java_home_without_java_is_refused(tmp_path: Path) -> None:
 
 def test_something_that_is_no_java_is_refused(tmp_path: Path) -> None:
     home = java_that_says(tmp_path / "jdk", "hello")
-    with pytest.raises(HarnessError, match="does not say"):
+    with pytest.raises(HarnessError, match="does not tell its version"):
         find_java({"JAVA_HOME": str(home)})

@@ -144,12 +144,12 @@ def test_an_unknown_transaction_counts_once_it_was_seen() -> None:
 @pytest.mark.parametrize(
     ("micro", "message"),
     [
-        (["delete", 1], "no insert, w, delete or rp"),
-        (["insert", "x", None], "no insert, w, delete or rp"),
-        (["r", "x", 1], "no insert, w, delete or rp"),
-        (["rp", ["<", 3], {}], "no condition known here"),
-        (["rp", ["mod", 0, 0], {}], "no condition known here"),
-        (["rp", "true", [1]], "no insert, w, delete or rp"),
+        (["delete", 1], "is not insert, w, delete or rp"),
+        (["insert", "x", None], "is not insert, w, delete or rp"),
+        (["r", "x", 1], "is not insert, w, delete or rp"),
+        (["rp", ["<", 3], {}], "not a known condition"),
+        (["rp", ["mod", 0, 0], {}], "not a known condition"),
+        (["rp", "true", [1]], "is not insert, w, delete or rp"),
     ],
 )
 def test_what_is_not_understood_is_an_error_that_names_its_row(micro: list[Any], message: str) -> None:

@@ -70,15 +70,15 @@ REFUSED = {
     "99999999999999999999": "more than 64 bits",
     "##NaN": "cannot be compared",
     "1e999": "too large",
-    "017": "`017` is no number",
-    "1x": "`1x` is no number",
-    "^{:a 1} x": r"`\^` is no symbol",
-    "::auto": "`::auto` is no symbol",
-    "@x": "`@x` is no symbol",
-    "# {:a 1}": "`#` is no tag",
-    r'"\q"': "no escape",
-    r'"\ud800"': "half a character",
-    r"\nowhere": "no character",
+    "017": "`017` is not a number",
+    "1x": "`1x` is not a number",
+    "^{:a 1} x": r"`\^` is not a symbol",
+    "::auto": "`::auto` is not a symbol",
+    "@x": "`@x` is not a symbol",
+    "# {:a 1}": "`#` is not a tag",
+    r'"\q"': "is not an escape",
+    r'"\ud800"': "half a surrogate pair",
+    r"\nowhere": "is not a character",
     "[" * (DEPTH_MAX + 1): f"more than {DEPTH_MAX} deep",
 }
 
@@ -91,7 +91,7 @@ def test_what_is_no_edn_is_refused_with_its_cause(text, cause, piece):
 
 
 def test_nothing_may_follow_the_vector_around_the_history():
-    with pytest.raises(EdnError, match="after the end of the history"):
+    with pytest.raises(EdnError, match="text follows the end of the history"):
         forms_of("[{:a 1}] {:a 2}", unwrap=True)
 
 

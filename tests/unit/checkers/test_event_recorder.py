@@ -70,8 +70,8 @@ def test_events_without_processes_and_functions_are_transactions_one_after_anoth
 
 READ = event("invoke")
 REFUSED = [
-    ([event("ok")], "process 0 completes 'read', but it has invoked nothing"),
-    ([READ, event("ok"), event("ok")], "it has invoked nothing"),
+    ([event("ok")], "process 0 completes 'read', but it has invoked no operation"),
+    ([READ, event("ok"), event("ok")], "it has invoked no operation"),
     ([READ, READ], "process 0 invokes while"),
     ([READ, event("ok", f="write")], "completes 'write', but it invoked 'read'"),
     ([event("start")], "must be invoke, ok, fail or info"),

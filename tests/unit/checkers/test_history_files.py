@@ -80,13 +80,16 @@ def test_a_file_without_operations_proves_nothing(tmp_path):
 
 MALFORMED = {
     "jepsen-log": [
-        ("INFO  jepsen.util - 0\t:invoke\t:read\tnil\nnoise\n", "line 2: this is no operation"),
-        ("INFO  jepsen.util - 0\t:ok\t:read\t3\n", "line 1: process 0 completes 'read', but it has invoked nothing"),
-        ("INFO  jepsen.util - 0\t:invoke\t:cas\t3\n", "line 1: '3' is no value of a cas"),
+        ("INFO  jepsen.util - 0\t:invoke\t:read\tnil\nnoise\n", "line 2: this is not an operation"),
+        (
+            "INFO  jepsen.util - 0\t:ok\t:read\t3\n",
+            "line 1: process 0 completes 'read', but it has invoked no operation",
+        ),
+        ("INFO  jepsen.util - 0\t:invoke\t:cas\t3\n", "line 1: '3' is not a value of a cas"),
         (2 * "INFO  jepsen.util - 0\t:invoke\t:read\tnil\n", "line 2: process 0 invokes while"),
     ],
     "porcupine-kv": [
-        ('{:process 0, :type :invoke, :f :take, :key "0", :value nil}\n', "line 1: this is no event"),
+        ('{:process 0, :type :invoke, :f :take, :key "0", :value nil}\n', "line 1: this is not an event"),
         ('{:process 0, :type :invoke, :f :put, :key "0", :value nil}\n', "line 1: put without a value"),
     ],
     "faultline": [('{"index":0}\n{"index":1}\n', "line 1: not an event")],

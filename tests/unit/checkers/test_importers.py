@@ -311,7 +311,7 @@ READ = "{:type :invoke, :process 0, :f :read}"
 BROKEN = {
     "[": "line 1: the text ends within a vector",
     f"[{READ}": "line 1: the text ends within a vector",
-    f"[{READ}\n {{:type :ok, :process 1, :f :read}}]": "line 2: process 1 completes 'read', but it has invoked nothing",
+    f"[{READ}\n {{:type :ok, :process 1, :f :read}}]": "line 2: process 1 completes 'read', but it has invoked no",
     f"{READ}\n\n{READ}": "line 3: process 0 invokes while its operation before is still open (event 2)",
     f"{READ} {READ}": "line 1: process 0 invokes while its operation before is still open (event 2)",
     "[1 2]": "line 1: an event must be a map",
@@ -338,14 +338,14 @@ def test_a_history_without_operations_proves_nothing(tmp_path, text):
 
 def test_a_file_of_no_known_format_asks_for_one(tmp_path):
     (tmp_path / "notes.txt").write_text("Dear diary,\n")
-    with pytest.raises(UsageError, match="in no format that is known"):
+    with pytest.raises(UsageError, match="in no known format"):
         format_of(tmp_path / "notes.txt")
 
 
 def test_operations_that_are_no_transactions_are_refused_as_elles(tmp_path):
     path = tmp_path / "history.edn"
     path.write_text(edn(("read", "nil", "1")))
-    with pytest.raises(UsageError, match="operation 1: `read` is no transaction"):
+    with pytest.raises(UsageError, match="operation 1: `read` is not a transaction"):
         check_file(path, "elle")
 
 

@@ -32,11 +32,11 @@ def test_objects_are_read_whatever_the_pieces(text, objects, piece):
 
 REFUSED = {
     "[": "ends within the array",
-    '[{"a":1},]': "']' stands where an object should",
-    '[{"a":1}{"a":2}]': "stands where a comma",
-    '{"a":1},{"a":2}': "stands where an object should",
-    "[1]": "stands where an object should",
-    '[{"a":1}] 2': "after the end of the history",
+    '[{"a":1},]': "']' is in the place of an object",
+    '[{"a":1}{"a":2}]': "is in the place of a comma",
+    '{"a":1},{"a":2}': "is in the place of an object",
+    "[1]": "is in the place of an object",
+    '[{"a":1}] 2': "text follows the end of the history",
     '{"a":1': "ends within an object",
     '{"a":"x': "ends within an object",
     '{"a":tru, "and so on": 1}': "not JSON",
@@ -44,7 +44,7 @@ REFUSED = {
     '{"a":99999999999999999999}': "more than 64 bits",
     '{"a":1e999}': "too large",
     '{"a":1,"a":2}': "a key twice",
-    '{"a":"\\ud800"}': "half a character",
+    '{"a":"\\ud800"}': "half a surrogate pair",
     '{"a":' + "[" * 100_000: "nested too deep",
 }
 

@@ -191,9 +191,9 @@ def test_the_weakest_models_ruled_out_come_first_and_the_stronger_ones_follow() 
     ("body", "cause"),
     [
         ("ax1", "no list of micro-operations"),
-        ([["r", "x"]], "which is no triple"),
-        (["abc"], "which is no triple"),
-        ([["cas", "x", 1]], "only r and append"),
+        ([["r", "x"]], "which is not a triple"),
+        (["abc"], "which is not a triple"),
+        ([["cas", "x", 1]], "neither r nor append"),
         ([["r", "x", 7]], "no list"),
         (None, "no list of micro-operations"),
     ],
@@ -220,7 +220,7 @@ def test_elements_and_keys_may_be_any_json() -> None:
 
 
 def test_only_known_workloads_and_models_are_checked() -> None:
-    with pytest.raises(UsageError, match="no transactions of kind"):
+    with pytest.raises(UsageError, match="no kind of transactions"):
         check_transactions(History(), "trees")
     with pytest.raises(UsageError, match="no consistency model"):
         ListAppendChecker("eventual")

@@ -43,7 +43,7 @@ def test_writes_follow_the_reads_of_their_transaction() -> None:
     history = concurrent("wx1", "rx1 wx2 wy1", "rx1 ry1")
     result = check(history, "serializable")
     assert "G-single-item" in result.detail["anomalies"]
-    assert "whoever wrote 2 had read 1" in result.sentence
+    assert "the writer of 2 had read 1" in result.sentence
     assert check(history, "serializable", writes_follow_reads=False).verdict == Verdict.PASS
 
 

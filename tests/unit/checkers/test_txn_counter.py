@@ -126,7 +126,7 @@ def test_histories_that_cannot_be_judged_are_errors_that_name_their_row() -> Non
     for amount in (0, -1, True, "2"):
         with pytest.raises(UsageError, match=r"row 0 increments 'x' by .*, which is no positive integer"):
             check(overlapping([inc("x", amount)]))
-    with pytest.raises(UsageError, match="row 0 read '1.5' from 'x', no integer"):
+    with pytest.raises(UsageError, match="row 0 read '1.5' from 'x', which is no integer"):
         check(overlapping([read("x", 1.5)]))
 
 

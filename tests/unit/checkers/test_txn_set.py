@@ -108,7 +108,7 @@ def test_an_unknown_transaction_counts_altogether_once_one_element_was_seen() ->
 def test_histories_that_cannot_be_judged_are_errors_that_name_their_row() -> None:
     with pytest.raises(UsageError, match="row 1 adds 1 to 'x', which row 0 adds already"):
         check(overlapping([add("x", 1)], [add("x", 1)]))
-    with pytest.raises(UsageError, match="row 0 read '3' from 'x', no list"):
+    with pytest.raises(UsageError, match="row 0 read '3' from 'x', which is no list"):
         check(overlapping([["r", "x", 3]]))
 
 

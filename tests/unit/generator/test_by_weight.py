@@ -18,5 +18,5 @@ def test_names_are_drawn_as_often_as_their_weights_say() -> None:
 
 
 def test_weights_that_leave_something_over_are_refused_when_it_is_drawn() -> None:
-    with pytest.raises(ValueError, match="not 100"):
+    with pytest.raises(ValueError, match="do not add up to 100"):
         [by_weight((("some", 50),), chance_of(1, number), SALT) for number in range(50)]

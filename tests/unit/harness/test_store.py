@@ -163,5 +163,5 @@ def test_any_folder_is_a_store(folder):
 
 
 def test_a_store_whose_name_cannot_be_written_down_is_refused():
-    with pytest.raises(UsageError, match="no UTF-8"):
+    with pytest.raises(UsageError, match="not UTF-8"):
         store_folder("st\udcffore")

@@ -72,7 +72,7 @@ def test_a_plan_that_does_not_fit_its_parts_is_refused(complaint, changes):
 
 def test_a_fault_of_a_kind_that_is_not_known_is_refused_by_name():
     plan = read_back(faults=[{"kind": "earthquake", "at_us": 0, "duration_us": 1}])
-    with pytest.raises(UsageError, match="a fault of the kind 'earthquake', which is not known"):
+    with pytest.raises(UsageError, match="a fault of the unknown kind 'earthquake'"):
         run_simulated(plan, PARTS)
 
 

@@ -126,7 +126,7 @@ def test_a_workload_without_anomalies_is_told_and_no_figure_invented() -> None:
 
 def test_checkers_of_the_test_are_not_asked() -> None:
     (figure,) = probe(reads(3), [OfTheTest()], answering(7))
-    assert figure.inserted == 0 and "judges what the clients saw" in figure.limit
+    assert figure.inserted == 0 and "judges the answers to clients" in figure.limit
 
 
 def test_answers_in_another_shape_are_told_rather_than_raised() -> None:
@@ -134,7 +134,7 @@ def test_answers_in_another_shape_are_told_rather_than_raised() -> None:
         raise TypeError("no list")
 
     (figure,) = probe(reads(3), [Seven()], anomalies)
-    assert figure.limit == "The answers have not the shape that register has: TypeError: no list."
+    assert figure.limit == "The answers do not have the form of register: TypeError: no list."
 
 
 @pytest.mark.parametrize(

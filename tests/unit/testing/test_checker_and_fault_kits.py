@@ -65,11 +65,11 @@ def _no(rows: tuple[int, ...]) -> Judge:
 
 
 CHECKER_MISTAKES = {
-    "no examples": (lambda: Judge(Verdict.PASS), (), "there are histories", "at least one, by hand"),
-    "always no": (lambda: _no((0,)), "both", "accepts what is innocent", "Accuse only what"),
-    "always yes": (lambda: Judge(Verdict.PASS), "both", "refuses what is guilty", "Find what is wrong"),
-    "points nowhere": (lambda: _no((7,)), "both", "refuses what is guilty", "points at the rows (7,)"),
-    "no finding": (lambda: Judge(Verdict.VIOLATION), "both", "refuses what is guilty", "a violation without a finding"),
+    "no examples": (lambda: Judge(Verdict.PASS), (), "has histories", "at least one, by hand"),
+    "always no": (lambda: _no((0,)), "both", "accepts correct histories", "Report only what"),
+    "always yes": (lambda: Judge(Verdict.PASS), "both", "refuses violations", "Find the violation"),
+    "points nowhere": (lambda: _no((7,)), "both", "refuses violations", "points at the rows (7,)"),
+    "no finding": (lambda: Judge(Verdict.VIOLATION), "both", "refuses violations", "a violation without a finding"),
     "changes it": (lambda: Forgetful(Verdict.PASS), "both", "changes nothing", "the history is changed"),
     "another name": (lambda: Judge(Verdict.PASS, name="x"), "both", "changes nothing", "the result is signed 'x'"),
     "nothing is wrong": (lambda: _no((0,)), "both", "bears a history without", "without operations is a violation"),
@@ -86,7 +86,7 @@ def test_a_checker_with_a_mistake_breaks_its_claim(mistake: str) -> None:
 
 
 def test_the_checkers_problems_come_together() -> None:
-    with pytest.raises(AssertionError, match="Accuse only"):
+    with pytest.raises(AssertionError, match="Report only"):
         check_checker(lambda: _no((0,)), [read_after_write(1)], [read_after_write(2)])
 
 
@@ -150,12 +150,12 @@ class TestDozing(FaultConformance):
 
 
 FAULT_MISTAKES = {
-    "unknown need": (DOZING, (Needy,), "say what they are", "it needs hypnosis"),
-    "no nemesis": (DOZING, (), "has a nemesis", "nobody carries out 'doze'"),
-    "too late": (Late("late", "too late", RECIPES), (Doze,), "within their time", "outside the time it was given"),
+    "unknown need": (DOZING, (Needy,), "declare their names", "it needs hypnosis"),
+    "no nemesis": (DOZING, (), "has a nemesis", "no nemesis carries out 'doze'"),
+    "too late": (Late("late", "too late", RECIPES), (Doze,), "within their time", "outside the given time"),
     "counts": (Steadfast("counts", "by counting", RECIPES), (Doze,), "within their time", "the second time"),
-    "not proved": (DOZING, (Unproven,), "bite, prove it", "did not take effect: still awake"),
-    "harmless": (DOZING, (Harmless,), "bite, prove it", "doze never took effect"),
+    "not proved": (DOZING, (Unproven,), "take effect, prove it", "did not take effect: still awake"),
+    "harmless": (DOZING, (Harmless,), "take effect, prove it", "doze never took effect"),
 }
 
 

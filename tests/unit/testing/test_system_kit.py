@@ -29,7 +29,7 @@ def about(name: str) -> dict[str, Any]:
 
 
 MISTAKES = {
-    "no promise": (bad.NoPromise, "says what it is called", "one sentence on what clients may rely on"),
+    "no promise": (bad.NoPromise, "declares its name", "one sentence on its promise to clients"),
     "needs an unknown option": (bad.NeedsAnOptionThatIsNot, "need options", "no option called 'compare'"),
     "need of an unknown function": (
         bad.NamesAFunctionThatIsNot,
@@ -44,7 +44,7 @@ MISTAKES = {
     "changeable messages": (bad.ChangeableMessages, "messages are frozen", "frozen=True"),
     "shared invariant": (bad.SharedInvariant, "invariants are fresh", "Make new ones at every call"),
     "nobody leads": (bad.with_node(bad.NobodyLeadsNode), "a node leads", "follower, follower, follower"),
-    "cas unanswered": (bad.with_node(bad.IgnoresCasNode), "succeeds in calm runs", "times cas in calm runs none"),
+    "cas unanswered": (bad.with_node(bad.IgnoresCasNode), "succeeds in calm runs", "cas never succeeded in"),
     "sends anything": (bad.with_client(bad.SendsAnythingClient), "unknown functions are refused", "no-such-function"),
     "ends twice": (bad.with_client(bad.EndsTwiceClient), "ends exactly once", "ends 2 times"),
     "never ends": (bad.with_client(bad.NeverEndsClient), "ends exactly once", "never ends"),
@@ -90,7 +90,7 @@ def test_every_claim_has_a_mistake_that_breaks_it() -> None:
 
 
 def test_all_problems_come_together_outside_pytest() -> None:
-    with pytest.raises(AssertionError, match="Not so: a system says what it is called") as raised:
+    with pytest.raises(AssertionError, match="Not so: a system declares its name") as raised:
         check_system(bad.NoPromise)
     assert str(raised.value).count("Not so:") == 1
 

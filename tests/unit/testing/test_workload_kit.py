@@ -85,14 +85,14 @@ class AlwaysNo(Register):
 
 
 MISTAKES = {
-    "no promise": (NoPromise, "says what it promises", "`promise` is ''"),
-    "too few functions": (NamesTooFew, "asks for its functions", "it plans 'cas'"),
-    "too many functions": (NamesTooMany, "asks for its functions", "'cas' was planned in none"),
+    "no promise": (NoPromise, "declares its promise", "`promise` is ''"),
+    "too few functions": (NamesTooFew, "uses its functions", "it plans 'cas'"),
+    "too many functions": (NamesTooMany, "uses its functions", "'cas' was planned in none"),
     "too many operations": (TooMany, "keeps to the number", "it plans 41"),
     "tuples": (PlansTuples, "operations are plain data", "lists rather than tuples"),
     "counts calls": (PlansByCounting, "depends on the seed alone", "the second time"),
     "hash of a text": (PlansByHash, "depends on the seed alone", "in another process"),
-    "always no": (AlwaysNo, "accept a correct store", "accuses the innocent"),
+    "always no": (AlwaysNo, "accept a correct store", "refuses a correct history"),
     "always yes": (AlwaysYes, "refuse a store that makes", "breaks no promise"),
     "no bounds": (AlwaysYes, "without operations", "IndexError"),
 }

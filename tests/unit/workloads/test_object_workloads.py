@@ -149,7 +149,7 @@ def test_stale_reads_of_lists_are_beginnings_of_one_order() -> None:
 def test_a_system_that_lacks_an_operation_refuses_the_workload_by_name() -> None:
     request = RunRequest(system="quorum-register", workload="transfer")
     with pytest.raises(
-        UsageError, match="quorum-register cannot serve the workload transfer: it has no cas or transfer"
+        UsageError, match="quorum-register cannot serve the workload transfer: it has no function cas or transfer"
     ):
         make_plan(request, resolve(request))
 

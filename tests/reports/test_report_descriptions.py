@@ -9,7 +9,7 @@ from report_samples import record_operation
 
 from faultline.harness.history import History, Row
 from faultline.harness.outcome import Outcome, fail, info, ok
-from faultline.reports.descriptions import deed, operation_label
+from faultline.reports.descriptions import operation_label, predicate
 from faultline.reports.text import value_text
 
 LONG = list(range(101, 120))
@@ -33,34 +33,34 @@ def row(f: str, value: Any, outcome: Outcome, key: Any = None) -> Row:
     ],
 )
 def test_an_operation_is_told_in_the_words_of_its_workload(operation: Row, told: str) -> None:
-    assert deed(operation) == told
+    assert predicate(operation) == told
 
 
 def test_a_transaction_is_told_by_its_parts_with_what_its_reads_answered() -> None:
     done = ok([["append", "x", 181], ["r", "y", LONG]])
     operation = row("txn", [["append", "x", 181], ["r", "y", None]], done)
-    assert deed(operation) == f"appended 181 to x and read {LONG} from y, in one transaction"
+    assert predicate(operation) == f"appended 181 to x and read {LONG} from y, in one transaction"
 
 
 def test_a_transaction_of_unknown_fate_tells_no_answers() -> None:
     asked = [["r", "x", None], ["w", "y", 3]]
-    assert deed(row("txn", asked, info("timeout"))) == "tried in one transaction to read x and write 3 to y"
-    assert deed(row("txn", asked, fail("aborted"))) == "tried in one transaction to read x and write 3 to y"
+    assert predicate(row("txn", asked, info("timeout"))) == "tried in one transaction to read x and write 3 to y"
+    assert predicate(row("txn", asked, fail("aborted"))) == "tried in one transaction to read x and write 3 to y"
 
 
 def test_a_transaction_of_other_parts_is_told_as_it_is() -> None:
     operation = row("txn", [["rp", {"odd": True}, None]], ok([["rp", {"odd": True}, [3]]]))
-    assert deed(operation) == 'did rp {"odd": true} [3], in one transaction'
+    assert predicate(operation) == 'did rp {"odd": true} [3], in one transaction'
 
 
 def test_what_is_no_list_of_parts_is_no_transaction_to_tell_by_parts() -> None:
-    assert deed(row("txn", "commit", ok())) == "did txn commit"
-    assert deed(row("txn", [1, 2], ok())) == "did txn [1, 2]"
+    assert predicate(row("txn", "commit", ok())) == "did txn commit"
+    assert predicate(row("txn", [1, 2], ok())) == "did txn [1, 2]"
 
 
 def test_the_balances_of_some_accounts_are_shown_to_the_last() -> None:
     balances = {"boston": 71, "london": 129, "paris": 44, "oslo": 156, "rome": 113}
-    assert '"rome": 113}' in deed(row("balances", None, ok(balances)))
+    assert '"rome": 113}' in predicate(row("balances", None, ok(balances)))
 
 
 def test_a_label_never_counts_characters_since_the_words_stand_beside_it() -> None:
@@ -126,18 +126,18 @@ DRAINED = {
     ],
 )
 def test_what_watchers_and_owners_of_locks_did_is_told_without_their_records(operation: Row, told: str) -> None:
-    assert deed(operation) == told
+    assert predicate(operation) == told
 
 
 def test_a_watcher_that_was_told_much_is_told_of_in_part_with_how_much_is_left_out() -> None:
     items = [["event", 100 + number, 0, "k", number, False] for number in range(1_020)]
-    told = deed(row("drain", None, ok({"number": 1, "items": items}), "servers"))
+    told = predicate(row("drain", None, ok({"number": 1, "items": items}), "servers"))
     assert told.count("(revision ") == 12 and told.endswith("; 1,008 things more")
 
 
 @pytest.mark.parametrize("answer", [5, [1, 2], {"odd": True}, {"number": 1}])
 def test_an_answer_of_another_shape_is_shown_as_it_is(answer: Any) -> None:
-    assert value_text(answer) in deed(row("drain", "all", ok(answer), "servers"))
+    assert value_text(answer) in predicate(row("drain", "all", ok(answer), "servers"))
 
 
 def test_the_label_of_what_a_watcher_was_told_counts_the_items() -> None:

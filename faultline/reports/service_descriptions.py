@@ -1,7 +1,8 @@
-"""What clients did that watch, lease and lock: `was told by watch 2 on servers: 7 at servers/1 (revision 45)`.
+"""Descriptions of operations on watches, leases and locks: `was told by watch 2 on servers: 7 at servers/1 (revision
+45)`.
 
-Their answers are records with names (see `faultline.checkers.watches` and `faultline.checkers.leased_lock`). What has
-another shape is left to the words that every operation has.
+Their answers are records with names (see `faultline.checkers.watches` and `faultline.checkers.leased_lock`). Operations
+of another shape have the general descriptions.
 """
 
 from __future__ import annotations
@@ -13,29 +14,29 @@ from faultline.harness.history import Row
 from faultline.harness.revisions import WHOLE_ENTRY, change, revision
 from faultline.reports.text import count, value_text
 
-__all__ = ["service_answer", "service_attempt", "service_deed", "stored_value"]
+__all__ = ["service_answer", "service_attempt", "service_predicate", "stored_value"]
 
 _ITEMS = 12
-"""How many things that a watcher was told a sentence shows."""
+"""The number of a watcher's events that a sentence shows."""
 _KEYS = 8
 _VALUE = 60
 
 
-def service_deed(row: Row) -> str | None:
-    """What the client did, when it was answered; None for other operations and other answers."""
+def service_predicate(row: Row) -> str | None:
+    """Return the predicate of an answered operation; None for other operations and other answers."""
     tell = _DEEDS.get(row.f)
     return None if tell is None or row.key is None else tell(row)
 
 
 def service_attempt(row: Row) -> str | None:
-    """What the client tried, in the infinitive; None for other operations."""
+    """Return the predicate of an attempt, in the infinitive; None for other operations."""
     if row.key is None or row.f not in _ATTEMPTS:
         return None
     return _ATTEMPTS[row.f].format(key=value_text(row.key, 40), value=value_text(stored_value(row), _VALUE))
 
 
 def service_answer(row: Row) -> str | None:
-    """The answer, short enough for the label of a bar: `token 7`, `3 items`; None for other answers."""
+    """Return the answer, short enough for the label of a bar: `token 7`, `3 items`; None for other answers."""
     result = row.result
     if _is_drain(row):
         told = sum(1 for item in result["items"] if item[0] != "upto")
@@ -47,11 +48,8 @@ def service_answer(row: Row) -> str | None:
     return None
 
 
-# -- changes -----------------------------------------------------------------------------------------------------------
-
-
 def stored_value(row: Row) -> Any:
-    """The value that the operation puts somewhere, without the lease that it puts it under."""
+    """Return the value that the operation stores, without its lease."""
     return row.value["value"] if _is_attach(row) else row.value
 
 
@@ -72,9 +70,6 @@ def _revision(result: Any) -> str:
     return f" (revision {result})" if type(result) is int else ""
 
 
-# -- locks -------------------------------------------------------------------------------------------------------------
-
-
 def _locked(past: str) -> Callable[[Row], str]:
     def tell(row: Row) -> str:
         return past.format(key=value_text(row.key, 40), value=value_text(row.value, _VALUE)) + _token(row.result)
@@ -83,14 +78,11 @@ def _locked(past: str) -> Callable[[Row], str]:
 
 
 def _token(result: Any) -> str:
-    """` with token 7`, and the place of a guarded write among all changes."""
+    """Return ` with token 7`, and for a guarded write its place among all changes."""
     if not isinstance(result, Mapping) or "token" not in result:
         return "" if result is None else f" and got {value_text(result, _VALUE)}"
     place = f", as change {result['index']}" if "index" in result else ""
     return f" with token {result['token']}{place}"
-
-
-# -- watches -----------------------------------------------------------------------------------------------------------
 
 
 def _is_drain(row: Row) -> bool:
@@ -143,7 +135,7 @@ def _listed(row: Row) -> str | None:
 
 
 def _content(values: Mapping[str, Any]) -> str:
-    """`72 at servers/1 and 76 at servers/2`."""
+    """Return keys with their values: `72 at servers/1 and 76 at servers/2`."""
     told = [f"{value_text(value, _VALUE)} at {value_text(key, 40)}" for key, value in list(values.items())[:_KEYS]]
     if len(values) > _KEYS:
         told.append(f"{len(values) - _KEYS:,} keys more")
