@@ -224,7 +224,7 @@ SYSTEM_SHAPE: tuple[Check[SystemSubject], ...] = (
     Check("a system can be imported by another process", _can_be_imported),
     Check("every option has a default that can be used and a summary", _options_are_described),
     Check("every value of an option works or is refused", _options_work_or_are_refused),
-    Check("every planted bug has a name, a campaign and somebody who catches it", _bugs_are_named),
+    Check("every planted bug has a name, a campaign and a checker that catches it", _bugs_are_named),
     Check("messages are frozen and can be told apart", _messages_can_be_told_apart),
     Check("invariants are fresh for each run and say what they state", _invariants_are_fresh),
     Check("a node leads, or all are ready, soon after the start", _somebody_is_ready),

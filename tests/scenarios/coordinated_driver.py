@@ -55,7 +55,7 @@ class CoordinatedCluster(Cluster):
         if name in CORE:
             super().start(name)
             return
-        settings = CoordinatedSettings.read(self.options, self.members)
+        settings = CoordinatedSettings.for_members(self.options, self.members)
         self.nodes[name] = self.node_type(self.ports[name], settings, self.parts)
         self.nodes[name].start()
 

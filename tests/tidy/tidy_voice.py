@@ -30,7 +30,8 @@ DOCSTRING_WORDS_MIN = 3
 
 # Put together from halves, so that this file does not complain about itself.
 _PERSONS = "|".join(("no" + "body", "every" + "body", "some" + "body", "any" + "body", "who" + "ever"))
-_WORDS = re.compile(rf"\b(?:{_PERSONS}|what\s+(?:there\s+is|is\s+there))\b", re.IGNORECASE)
+# A hyphen after the word makes it part of a recorded name, such as that of a planted bug.
+_WORDS = re.compile(rf"\b(?:{_PERSONS}|what\s+(?:there\s+is|is\s+there))\b(?!-)", re.IGNORECASE)
 _CLAUSE = re.compile(r"(?:What|Who|Whom|Whose|Whether|How|See)\b")
 _COINED = frozenset({"deeds", "lack", "stillness", "squeezing", "minder", "keeper", "welcomes"})
 

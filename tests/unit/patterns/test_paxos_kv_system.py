@@ -47,7 +47,7 @@ from faultline.systems_under_test.reference.paxos_kv.messages import (
 )
 from faultline.systems_under_test.reference.paxos_kv.node import PaxosKvNode, PaxosKvParts
 from faultline.systems_under_test.reference.paxos_kv.options import PaxosKvSettings
-from faultline.systems_under_test.reference.paxos_kv.planted_bugs import PAXOS_KV_PLANTED_BUGS, paxos_kv_parts
+from faultline.systems_under_test.reference.paxos_kv.planted_bugs import BUGS
 from faultline.systems_under_test.reference.paxos_kv.register import EMPTY, Answer, register_in
 from faultline.systems_under_test.reference.paxos_kv.system import PaxosKv
 from faultline.systems_under_test.reference.shared.client_messages import (
@@ -68,7 +68,7 @@ ONE_A, ONE_B, TWO_A = MonotonicId(1, "athens"), MonotonicId(1, "byzantium"), Mon
 def test_paxos_kv_fulfils_the_protocol() -> None:
     system: NodeSystem = PaxosKv()
     assert system.name == "paxos-kv"
-    assert set(system.planted_bugs) == set(PAXOS_KV_PLANTED_BUGS)
+    assert set(system.planted_bugs) == set(BUGS.planted_bugs)
 
 
 @pytest.mark.rows("PAX-R14")
@@ -106,24 +106,25 @@ def test_one_node_is_no_cluster_to_agree_in() -> None:
 
 
 def test_without_planted_bugs_all_parts_are_the_correct_ones() -> None:
-    assert paxos_kv_parts(()) == PaxosKvParts()
+    assert BUGS.parts(()) == PaxosKvParts()
 
 
-@pytest.mark.parametrize("name", sorted(PAXOS_KV_PLANTED_BUGS))
-def test_each_planted_bug_changes_the_parts_and_other_nodes_stay_correct(name: str) -> None:
-    assert paxos_kv_parts((name,)) != PaxosKvParts()
-    assert paxos_kv_parts(()) == PaxosKvParts()
+@pytest.mark.parametrize("name", sorted(BUGS.planted_bugs))
+def test_each_planted_bug_changes_the_parts_or_the_node_and_other_nodes_stay_correct(name: str) -> None:
+    planted = BUGS.parts((name,)), BUGS.node(PaxosKvNode, (name,))
+    assert planted != (PaxosKvParts(), PaxosKvNode)
+    assert BUGS.parts(()) == PaxosKvParts()
 
 
 def test_bugs_of_one_part_can_be_planted_together() -> None:
-    parts = paxos_kv_parts(("naive-reset", "promise-not-durable"))
+    parts = BUGS.parts(("naive-reset", "promise-not-durable"))
     assert [base.__name__ for base in parts.store.__mro__[:5]].count("PaxosStore") == 1
-    assert len(parts.store.__mro__) > len(paxos_kv_parts(("naive-reset",)).store.__mro__)
+    assert len(parts.store.__mro__) > len(BUGS.parts(("naive-reset",)).store.__mro__)
 
 
 def test_an_unknown_planted_bug_is_refused() -> None:
     with pytest.raises(UsageError, match="no planted bug"):
-        paxos_kv_parts(("gremlin",))
+        BUGS.parts(("gremlin",))
 
 
 def test_every_message_survives_the_wire() -> None:

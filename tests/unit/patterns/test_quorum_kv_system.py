@@ -18,7 +18,7 @@ from faultline.systems_under_test.reference.quorum_kv.messages import (
 )
 from faultline.systems_under_test.reference.quorum_kv.node import NO_QUORUM, OBSOLETE_VERSION
 from faultline.systems_under_test.reference.quorum_kv.options import KeyValueSettings
-from faultline.systems_under_test.reference.quorum_kv.planted_bugs import mutated_parts
+from faultline.systems_under_test.reference.quorum_kv.planted_bugs import BUGS
 from faultline.systems_under_test.reference.quorum_kv.system import QuorumKeyValueStore
 from faultline.systems_under_test.reference.shared.open_operation import TIMEOUT, UNSUPPORTED
 
@@ -29,11 +29,11 @@ def test_the_store_fulfils_the_protocol_of_systems() -> None:
     system: NodeSystem = QuorumKeyValueStore()
     assert system.name == "quorum-kv"
     for name in system.planted_bugs:
-        assert mutated_parts([name]) is not None
+        assert BUGS.parts([name]) is not None
 
 
 def test_the_default_is_three_replicas_and_quorums_of_two_that_overlap() -> None:
-    settings = KeyValueSettings.read({}, 5)
+    settings = KeyValueSettings.of_cluster({}, 5)
     assert (settings.replicas, settings.write_quorum, settings.read_quorum) == (3, 2, 2)
     assert settings.versions == "dotted"
 
@@ -49,12 +49,12 @@ def test_the_default_is_three_replicas_and_quorums_of_two_that_overlap() -> None
 )
 def test_options_of_the_store_that_cannot_be_used_are_refused(options: dict[str, str], complaint: str) -> None:
     with pytest.raises(UsageError, match=complaint):
-        KeyValueSettings.read(options, 3)
+        KeyValueSettings.of_cluster(options, 3)
 
 
 def test_an_unknown_planted_bug_of_the_store_is_refused() -> None:
     with pytest.raises(UsageError, match="no planted bug 'typo'"):
-        mutated_parts(["typo"])
+        BUGS.parts(["typo"])
 
 
 def test_a_write_goes_with_the_context_of_the_last_read_and_leaves_it_as_it_is() -> None:

@@ -19,7 +19,7 @@ from faultline.systems_under_test.reference.quorum_register.messages import (
     WriteValue,
 )
 from faultline.systems_under_test.reference.quorum_register.options import RegisterSettings
-from faultline.systems_under_test.reference.quorum_register.planted_bugs import mutated_parts
+from faultline.systems_under_test.reference.quorum_register.planted_bugs import BUGS
 from faultline.systems_under_test.reference.quorum_register.stamped_copies import Copy, StampedCopies
 from faultline.systems_under_test.reference.quorum_register.system import QuorumRegister
 from faultline.systems_under_test.reference.shared.open_operation import TIMEOUT, UNSUPPORTED
@@ -32,14 +32,14 @@ def test_the_register_fulfils_the_protocol_of_systems() -> None:
     system: NodeSystem = QuorumRegister()
     assert system.name == "quorum-register"
     for name in system.planted_bugs:
-        assert mutated_parts([name]) is not None
+        assert BUGS.parts([name]) is not None
 
 
 @pytest.mark.parametrize(("replicas", "quorum"), [(1, 1), (3, 2), (4, 3), (5, 3)])
 def test_quorums_are_majorities_unless_told_otherwise(replicas: int, quorum: int) -> None:
-    settings = RegisterSettings.read({}, replicas)
+    settings = RegisterSettings.of_cluster({}, replicas)
     assert (settings.write_quorum, settings.read_quorum) == (quorum, quorum)
-    assert RegisterSettings.read({"read_quorum": "1"}, replicas).read_quorum == 1
+    assert RegisterSettings.of_cluster({"read_quorum": "1"}, replicas).read_quorum == 1
 
 
 @pytest.mark.parametrize(
@@ -54,12 +54,12 @@ def test_quorums_are_majorities_unless_told_otherwise(replicas: int, quorum: int
 )
 def test_options_that_cannot_be_used_are_refused(options: dict[str, str], complaint: str) -> None:
     with pytest.raises(UsageError, match=complaint):
-        RegisterSettings.read(options, 3)
+        RegisterSettings.of_cluster(options, 3)
 
 
 def test_an_unknown_planted_bug_of_the_register_is_refused() -> None:
     with pytest.raises(UsageError, match="no planted bug 'typo'"):
-        mutated_parts(["typo"])
+        BUGS.parts(["typo"])
 
 
 # -- the client -------------------------------------------------------------------------------------------------------

@@ -1,9 +1,8 @@
-"""A data node as a client of the core: the core's own client library, asked one thing after the other.
+"""A data node as a client of the core: the core's own client library, with a queue of operations.
 
-The library performs one operation at a time and keeps leases alive and watches set beside it. Here is what a node
-needs around it: a queue for what it wants to ask, and for each path that it watches a copy of what is there, kept up to
-date by the events, with a call whenever something has changed. Whatever the library calls back goes through the node's
-queue.
+The library performs one operation at a time, and meanwhile keeps leases alive and watches set. This module adds a queue
+for a node's operations, and for each watched path a copy of the values below it, kept up to date by the events, with a
+call after each change. Calls from the library go through the node's queue.
 """
 
 from __future__ import annotations
@@ -41,13 +40,13 @@ OF_THE_CORE = (
     WatchState,
     WatchRefused,
 )
-"""What the core says to its clients."""
+"""The messages of the core to its clients."""
 
 Done = Callable[[Outcome], None]
 
 
 class WatchedPath:
-    """What there is at and below a path, as far as events have told."""
+    """The values at and below a path, as far as events have told."""
 
     def __init__(self, changed: Callable[[], None]) -> None:
         self.values: dict[str, Any] = {}
@@ -55,7 +54,7 @@ class WatchedPath:
         self.changed = changed
 
     def take(self, items: list[list[Any]]) -> bool:
-        """Take what `leases_and_watches.watching_client` delivered; return whether there was any news in it."""
+        """Take the items that a watch of the core's client delivered; return whether they brought news."""
         for item in items:
             if item[0] == "state":
                 self.is_known = True
@@ -89,15 +88,13 @@ class CoreSession:
         self._client.start()
 
     def receive(self, source: NodeId, message: Any) -> None:
-        """Take what the core says."""
+        """Take a message of the core."""
         self._client.receive(source, message)
         if isinstance(message, WatchBatch | WatchState):
             self._take_news(message.path)
 
-    # -- commands -----------------------------------------------------------------------------------------------------
-
     def ask(self, f: str, key: str, value: Any, done: Done) -> None:
-        """Perform the function `f` of the core's client after all that was asked before; `done` hears the outcome."""
+        """Perform the function `f` of the core's client after all earlier ones; `done` gets the outcome."""
         self._asked.append((Operation(0, f, key, value), done))
         self._next()
 
@@ -114,22 +111,18 @@ class CoreSession:
 
         self._client.invoke(operation, finished)
 
-    # -- leases -------------------------------------------------------------------------------------------------------
-
     def held(self, lease: str) -> HeldLease | None:
-        """The lease, if this node may still act as its owner."""
+        """Return the lease if this node may still act as its owner, else None."""
         return self._client.holding.held(lease)
 
-    # -- watches ------------------------------------------------------------------------------------------------------
-
     def watch(self, path: str, changed: Callable[[], None]) -> WatchedPath:
-        """Keep a copy of what is at and below `path`; `changed` is called after each change of it."""
+        """Keep a copy of the values at and below `path`; call `changed` after each change."""
         watched = self._watched[path] = WatchedPath(changed)
         self._client.watches.watch(path)
         return watched
 
     def close(self, path: str) -> None:
-        """Watch `path` no longer."""
+        """Stop watching `path`."""
         self._watched.pop(path, None)
         self._client.watches.close(path)
 

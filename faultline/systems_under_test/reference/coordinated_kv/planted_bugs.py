@@ -1,14 +1,12 @@
-"""The planted bugs of `coordinated-kv`: each a record, and a change to one of its parts.
+"""The planted bugs of `coordinated-kv`: each a class put in front of the part that it breaks.
 
-They break it for good: never use them outside the harness.
+They break the system for good: never use them outside the harness.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from typing import Any
 
-from faultline.harness.system import PlantedBug
 from faultline.harness.world.ports import Ports
 from faultline.systems_under_test.patterns.data_partitioning.partition_host import Answer, PartitionContent
 from faultline.systems_under_test.reference.coordinated_kv.controller import TABLE, Controller
@@ -23,131 +21,37 @@ from faultline.systems_under_test.reference.coordinated_kv.table import (
     Entry,
     value_of,
 )
-from faultline.systems_under_test.reference.shared.planted_bugs import LazyFlush, class_with_bugs, layered, with_bugs
+from faultline.systems_under_test.reference.shared.planted_bugs import LazyFlush, PlantedBugs
 
-__all__ = ["PLANTED_BUGS", "mutated_parts", "node_class"]
+__all__ = ["BUGS"]
 
-_RECORDS = (
-    PlantedBug(
-        name="table-stored-without-comparing",
-        pattern="lease",
-        id="X-M1",
-        summary="a controller stores the partition table whatever table is there",
-        shows_as="what a new controller decided is undone by one that was deposed: two leaders in one generation",
-        campaign="coordinated-controllers",
-        caught_by=("X-I1", "X-I3", "linearizability"),
-    ),
-    PlantedBug(
-        name="controls-without-a-lease",
-        pattern="lease",
-        id="X-M2",
-        summary="a controller looks neither at its lease nor at the token in the table that it claims again",
-        shows_as="two controllers take the table from each other, under older and newer leases in turn",
-        campaign="coordinated-controllers",
-        caught_by=("X-I2", "X-I3"),
-    ),
-    PlantedBug(
-        name="leads-without-a-lease",
-        pattern="lease",
-        id="X-M3",
-        summary="the leader of a partition answers reads although its lease as a member is over",
-        shows_as="a leader that was cut off from the core shows old values after another was appointed",
-        campaign="coordinated-owners",
-        caught_by=("X-I1", "linearizability", "list-append"),
-    ),
-    PlantedBug(
-        name="acknowledged-by-the-leader-alone",
-        pattern="leader-and-followers",
-        id="X-M5",
-        summary="a leader acknowledges a write before its followers have it",
-        shows_as="acknowledged writes are gone when another leads",
-        campaign="coordinated-owners",
-        caught_by=("X-I5", "X-I7", "linearizability", "list-append"),
-    ),
-    PlantedBug(
-        name="any-replica-appointed",
-        pattern="leader-and-followers",
-        id="X-M6",
-        summary="the controller appoints any replica that lives, also one that is not in sync",
-        shows_as="the new leader lacks acknowledged writes",
-        campaign="coordinated",
-        caught_by=("X-I4", "X-I5"),
-    ),
-    PlantedBug(
-        name="joins-when-the-table-says-so",
-        pattern="high-water-mark",
-        id="X-M7",
-        summary="a follower that is to be in sync counts only once the leader has seen it in the table",
-        shows_as="writes acknowledged in between are missing when that follower is appointed",
-        campaign="coordinated-slow-news",
-        caught_by=("X-I5", "X-I7", "linearizability", "list-append"),
-    ),
-    PlantedBug(
-        name="leaves-before-the-table-says-so",
-        pattern="high-water-mark",
-        id="X-M8",
-        summary="a follower that lags behind counts no longer as soon as the leader has asked to have it out of sync",
-        shows_as="the leader acknowledges alone; the follower, in sync in the core, is appointed and lacks the writes",
-        campaign="coordinated-slow-news",
-        caught_by=("X-I5", "X-I7", "linearizability", "list-append"),
-    ),
-    PlantedBug(
-        name="former-leader-accepted",
-        pattern="generation-clock",
-        id="X-M9",
-        summary="a replica takes what a leader of an earlier generation sends",
-        shows_as="the copy goes back to a generation that is over",
-        campaign="coordinated-owners",
-        caught_by=("X-I5", "X-I6", "linearizability", "list-append"),
-    ),
-    PlantedBug(
-        name="generation-in-memory",
-        pattern="generation-clock",
-        id="X-M10",
-        summary="a leader does not write down that its generation has begun",
-        shows_as="restarted, it has forgotten that generation and would listen to the leader before",
-        campaign="coordinated-durability",
-        caught_by=("X-I6",),
-    ),
-    PlantedBug(
-        name="answers-stay-behind",
-        pattern="idempotent-receiver",
-        id="X-M11",
-        summary="a new leader does not know what its predecessors answered",
-        shows_as="a write that is sent again to the new leader is executed a second time",
-        campaign="coordinated-owners",
-        caught_by=("linearizability", "list-append"),
-    ),
-    PlantedBug(
-        name="shown-before-it-is-copied",
-        pattern="high-water-mark",
-        id="X-M12",
-        summary="reads are answered out of writes that the followers do not have yet",
-        shows_as="a value that was read is gone when another leads",
-        campaign="coordinated-owners",
-        caught_by=("X-I5", "X-I7", "linearizability", "list-append"),
-    ),
-    PlantedBug(
-        name="copied-before-flush",
-        pattern="write-ahead-log",
-        id="X-M13",
-        summary="replicas answer before what they took is flushed, up to 200 ms later",
-        shows_as="killed nodes forget writes that were acknowledged",
-        campaign="coordinated-durability",
-        caught_by=("X-I5", "X-I7", "X-I6", "linearizability", "list-append"),
-    ),
+BUGS = PlantedBugs("coordinated-kv", DataParts, campaign="coordinated-owners")
+
+_LOST = ("X-I5", "X-I7", "linearizability", "list-append")
+_CONTROLLERS = BUGS.group(pattern="lease", campaign="coordinated-controllers")
+_SLOW_NEWS = BUGS.group(pattern="high-water-mark", campaign="coordinated-slow-news", caught_by=_LOST)
+
+
+@_CONTROLLERS.plant(
+    "table-stored-without-comparing", "X-M1", part="controller", caught_by=("X-I1", "X-I3", "linearizability")
 )
-
-PLANTED_BUGS: dict[str, PlantedBug] = {record.name: record for record in _RECORDS}
-"""Every planted bug by name."""
-
-
 class _StoredWithoutComparing(Controller):
+    """A controller stores the partition table over any other table.
+
+    Shows as: a deposed controller undoes the decisions of a new one: two leaders in one generation.
+    """
+
     def storing(self, old: ClusterTable, new: ClusterTable) -> tuple[str, str, Any]:
         return "put", TABLE, value_of(new)
 
 
+@_CONTROLLERS.plant("controls-without-a-lease", "X-M2", part="controller", caught_by=("X-I2", "X-I3"))
 class _ControlsWithoutALease(Controller):
+    """A controller looks neither at its lease nor at the token in the table that it claims again.
+
+    Shows as: two controllers take the table from each other, under older and newer leases in turn.
+    """
+
     def _holds_the_lease(self) -> bool:
         return True
 
@@ -155,12 +59,26 @@ class _ControlsWithoutALease(Controller):
         return False
 
 
+@BUGS.plant(
+    "leads-without-a-lease", "X-M3", part="node", pattern="lease", caught_by=("X-I1", "linearizability", "list-append")
+)
 class _LeadsWithoutALease(DataNode):
+    """The leader of a partition answers reads although its lease as a member is over.
+
+    Shows as: a leader that was cut off from the core shows old values after another was appointed.
+    """
+
     def _may_answer(self) -> bool:
         return True
 
 
+@BUGS.plant("acknowledged-by-the-leader-alone", "X-M5", part="leader", pattern="leader-and-followers", caught_by=_LOST)
 class _AcknowledgedByTheLeaderAlone(PartitionLeader):
+    """A leader acknowledges a write before its followers have it.
+
+    Shows as: acknowledged writes are gone under the next leader.
+    """
+
     def _required(self) -> list[str]:
         return []
 
@@ -170,16 +88,41 @@ class _AnyReplica(Appointments):
         return tuple(name for name in entry.replicas if name in self._members)
 
 
+@BUGS.plant(
+    "any-replica-appointed",
+    "X-M6",
+    part="controller",
+    pattern="leader-and-followers",
+    campaign="coordinated",
+    caught_by=("X-I4", "X-I5"),
+)
 class _AnyReplicaAppointed(Controller):
+    """The controller appoints any replica that lives, also one that is not in sync.
+
+    Shows as: the new leader lacks acknowledged writes.
+    """
+
     appointments = _AnyReplica
 
 
+@_SLOW_NEWS.plant("joins-when-the-table-says-so", "X-M7", part="leader")
 class _JoinsWhenTheTableSaysSo(PartitionLeader):
+    """A follower that is to be in sync counts only once the leader has seen it in the table.
+
+    Shows as: writes acknowledged in between are missing when that follower is appointed.
+    """
+
     def _newcomers(self, kept: tuple[str, ...]) -> list[str]:
         return []
 
 
+@_SLOW_NEWS.plant("leaves-before-the-table-says-so", "X-M8", part="leader")
 class _LeavesBeforeTheTableSaysSo(PartitionLeader):
+    """A follower that lags behind counts no longer as soon as the leader has asked to have it out of sync.
+
+    Shows as: the leader acknowledges alone; the follower, in sync in the core, is appointed and lacks the writes.
+    """
+
     def _required(self) -> list[str]:
         now_us = self._ports.clock.monotonic_us()
         return [name for name in super()._required() if self._deserves(name, now_us)]
@@ -190,7 +133,19 @@ class _LeavesBeforeTheTableSaysSo(PartitionLeader):
         return wish
 
 
+@BUGS.plant(
+    "former-leader-accepted",
+    "X-M9",
+    part="store",
+    pattern="generation-clock",
+    caught_by=("X-I5", "X-I6", "linearizability", "list-append"),
+)
 class _FormerLeaderAccepted(ReplicaStore):
+    """A replica accepts messages of a leader of an earlier generation.
+
+    Shows as: the copy goes back to a generation that is over.
+    """
+
     def is_from_the_past(self, partition: int, generation: int) -> bool:
         return False
 
@@ -201,14 +156,39 @@ class _FormerLeaderAccepted(ReplicaStore):
         super().install(partition, generation, number, content)
 
 
+@BUGS.plant(
+    "generation-in-memory",
+    "X-M10",
+    part="store",
+    pattern="generation-clock",
+    campaign="coordinated-durability",
+    caught_by=("X-I6",),
+)
 class _GenerationInMemory(ReplicaStore):
+    """A leader does not write down that its generation has begun.
+
+    Shows as: after a restart it has forgotten that generation and would follow the leader before.
+    """
+
     def begin(self, partition: int, generation: int) -> Replica:
         replica = self.replica(partition)
         replica.generation = generation
         return replica
 
 
+@BUGS.plant(
+    "answers-stay-behind",
+    "X-M11",
+    part="leader",
+    pattern="idempotent-receiver",
+    caught_by=("linearizability", "list-append"),
+)
 class _AnswersStayBehind(PartitionLeader):
+    """A new leader does not know the answers of its predecessors.
+
+    Shows as: a write that is sent again to the new leader is executed a second time.
+    """
+
     def __init__(
         self, ports: Ports, settings: CoordinatedSettings, store: ReplicaStore, partition: int, entry: Entry
     ) -> None:
@@ -216,39 +196,27 @@ class _AnswersStayBehind(PartitionLeader):
         super().__init__(ports, settings, store, partition, entry)
 
 
+@BUGS.plant("shown-before-it-is-copied", "X-M12", part="leader", pattern="high-water-mark", caught_by=_LOST)
 class _ShownBeforeItIsCopied(PartitionLeader):
+    """Reads are answered out of writes that the followers do not have yet.
+
+    Shows as: a value that was read is gone under the next leader.
+    """
+
     def _read(self, request_number: int, key: str, respond: Respond) -> None:
         respond(self.replica.number, Answer(request_number, None, self.replica.values.get(key)))
 
 
+@BUGS.plant(
+    "copied-before-flush",
+    "X-M13",
+    part="store",
+    pattern="write-ahead-log",
+    campaign="coordinated-durability",
+    caught_by=("X-I5", "X-I7", "X-I6", "linearizability", "list-append"),
+)
 class _CopiedBeforeFlush(LazyFlush, ReplicaStore):
-    pass
+    """Replicas answer before they flush, up to 200 ms later.
 
-
-_CHANGES: dict[str, Callable[[DataParts], DataParts]] = {
-    "table-stored-without-comparing": layered("controller", _StoredWithoutComparing),
-    "controls-without-a-lease": layered("controller", _ControlsWithoutALease),
-    "acknowledged-by-the-leader-alone": layered("leader", _AcknowledgedByTheLeaderAlone),
-    "any-replica-appointed": layered("controller", _AnyReplicaAppointed),
-    "joins-when-the-table-says-so": layered("leader", _JoinsWhenTheTableSaysSo),
-    "leaves-before-the-table-says-so": layered("leader", _LeavesBeforeTheTableSaysSo),
-    "former-leader-accepted": layered("store", _FormerLeaderAccepted),
-    "generation-in-memory": layered("store", _GenerationInMemory),
-    "answers-stay-behind": layered("leader", _AnswersStayBehind),
-    "shown-before-it-is-copied": layered("leader", _ShownBeforeItIsCopied),
-    "copied-before-flush": layered("store", _CopiedBeforeFlush),
-}
-
-_NODES: dict[str, type[DataNode]] = {
-    "leads-without-a-lease": _LeadsWithoutALease,
-}
-
-
-def node_class(names: Iterable[str]) -> type[DataNode]:
-    """The data node with those of the planted bugs `names` that sit in it."""
-    return class_with_bugs(names, DataNode, _NODES)
-
-
-def mutated_parts(names: Iterable[str]) -> DataParts:
-    """The parts of a data node with the planted bugs `names`, the correct ones with none. Raises UsageError."""
-    return with_bugs("coordinated-kv", names, DataParts(), _CHANGES, elsewhere=_NODES)
+    Shows as: killed nodes forget writes that were acknowledged.
+    """

@@ -1,4 +1,4 @@
-"""The client of `emergent-leader`: asks its own node who belongs to the cluster. A view changes nothing."""
+"""The client of `emergent-leader`: it asks its own node for the members of the cluster. A view changes nothing."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class EmergentClient:
         self._open = OpenOperation(ports)
 
     def start(self) -> None:
-        """Nothing to prepare."""
+        """Do nothing: a client has no session to open."""
 
     def invoke(self, operation: Operation, done: Callable[[Outcome], None]) -> None:
-        """Perform `operation`: view."""
+        """Perform `operation`, which is a view."""
         if operation.f != "view":
             done(self._registry.outcome(UNSUPPORTED))
             return
@@ -41,7 +41,7 @@ class EmergentClient:
         self._ports.network.send(self._node, ViewRequest(self._number))
 
     def receive(self, source: NodeId, message: Any) -> None:
-        """Take an answer; one to an earlier request is late, and ignored."""
+        """Take an answer; ignore a late one to an earlier request."""
         if not isinstance(message, ViewResponse) or message.request_number != self._number:
             return
         if message.error is not None:

@@ -19,4 +19,4 @@ FEATURES = (
     Feature("groups-merged", "two groups became one"),
     Feature("not-enough-members", "clients were refused, as too few members are live"),
 )
-"""All that the system can enter."""
+"""Every mark that the nodes can report."""

@@ -13,7 +13,7 @@ from faultline.systems_under_test.reference.emergent.messages import (
 
 __all__ = [
     "AgesAreUnique",
-    "NobodyIsJudgedInSleep",
+    "NoMemberIsJudgedInSleep",
     "OnlyTheOldestDecides",
     "VersionsNameOneList",
     "VersionsNeverGoBack",
@@ -28,14 +28,14 @@ class VersionsNameOneList(ReportingInvariant):
     """Two sides of a cut may use one version number; one coordinator never does so twice."""
 
     id = "EL-I3"
-    statement = "A version of one coordinator's incarnation is one membership, whoever follows it."
+    statement = "A version of one coordinator's incarnation is one membership at all nodes that follow it."
     events = (MembershipMade, MembershipInstalled)
 
     def __init__(self) -> None:
         self._lists: dict[tuple[str, int, int], Membership] = {}
 
     def observe(self, time_us: int, node: str, event: MembershipMade | MembershipInstalled, report: Report) -> None:
-        """Compare with what that version of that coordinator was before."""
+        """Compare with the first membership of that version of that coordinator."""
         membership = event.membership
         maker = membership.coordinator
         place = (maker.address, maker.instance, membership.version)
@@ -66,14 +66,14 @@ class VersionsNeverGoBack(ReportingInvariant):
 
 
 class AgesAreUnique(ReportingInvariant):
-    """A membership makes sense in itself, and leaves the ages of those who stay alone."""
+    """A membership is consistent in itself, and keeps the ages of the members that stay."""
 
     id = "EL-I4"
-    statement = "Ages and addresses of live members are unique, nobody is live and failed, and ages do not change."
+    statement = "Ages and addresses of live members are unique, no member is live and failed, and ages do not change."
     events = (MembershipMade,)
 
     def observe(self, time_us: int, node: str, event: MembershipMade, report: Report) -> None:
-        """Look at the list, and at the one before it."""
+        """Compare the membership with itself and with the one before it."""
         membership = event.membership
         addresses = [member.address for member in membership.live]
         ages = [member.age for member in membership.live]
@@ -93,11 +93,11 @@ class OnlyTheOldestDecides(ReportingInvariant):
     """Memberships are made by the coordinator, or by the next oldest once all older ones are silent."""
 
     id = "EL-I5"
-    statement = "Who makes a membership is the oldest in it, and was so before or found all older members silent."
+    statement = "The maker of a membership is the oldest in it, and was so before or found all older members silent."
     events = (MembershipMade,)
 
     def observe(self, time_us: int, node: str, event: MembershipMade, report: Report) -> None:
-        """Was it the node's turn?"""
+        """Judge whether it was the node's turn."""
         before = event.before
         if event.membership.coordinator.address != node:
             sentence = f"{node} made a membership whose coordinator is {event.membership.coordinator.address}."
@@ -107,11 +107,11 @@ class OnlyTheOldestDecides(ReportingInvariant):
             self._breach(report, time_us, node, f"{node} took over although {older} is older and was not silent.")
 
 
-class NobodyIsJudgedInSleep(ReportingInvariant):
+class NoMemberIsJudgedInSleep(ReportingInvariant):
     """A node that has slept knows nothing about the silence of others: it was deaf itself."""
 
     id = "EL-I8"
-    statement = "Nobody is removed by a node whose last look at the silence of others is an age ago."
+    statement = "A node whose last look at the silence of others was an age ago removes no member."
     events = (SilenceChecked, MembershipMade, NodeStarted)
 
     def __init__(self) -> None:
@@ -134,11 +134,11 @@ class NobodyIsJudgedInSleep(ReportingInvariant):
 
 
 def emergent_invariants() -> list[Invariant]:
-    """Fresh instances, for one run."""
+    """Return fresh instances of all invariants, for one run."""
     return [
         VersionsNameOneList(),
         VersionsNeverGoBack(),
         AgesAreUnique(),
         OnlyTheOldestDecides(),
-        NobodyIsJudgedInSleep(),
+        NoMemberIsJudgedInSleep(),
     ]

@@ -1,4 +1,4 @@
-"""What `emergent-leader` does not promise: one group that serves, when joiners give up or half the nodes are enough."""
+"""The limits of the promise of `emergent-leader`: joiners that give up, and a minimum of half the nodes."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from faultline.systems_under_test.patterns.data_replication.quorum import majori
 __all__ = ["not_promised"]
 
 _ROUND_MS_MAX = 100
-"""How long a seed may take to ask all others: with a few such rounds a cluster has formed when faults begin."""
+"""The longest round of a seed's questions with which a cluster has formed when faults begin."""
 
 
 def not_promised(asked: Asked) -> str | None:
-    """Why what the workload judges by need not hold, in a clause; None when it must."""
+    """Return in a clause why the claim of the workload need not hold; None when it must."""
     if asked.number("join_attempts"):
         return f"a joiner gives up for good after join_attempts={asked.number('join_attempts')}"
     minimum = asked.number("minimum")

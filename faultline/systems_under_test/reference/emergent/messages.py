@@ -1,4 +1,4 @@
-"""The messages of `emergent-leader`, and what its nodes report about themselves.
+"""The messages of `emergent-leader`, and the events that its nodes report.
 
 Marks that nodes report with `sometimes`:
 
@@ -12,7 +12,7 @@ Marks that nodes report with `sometimes`:
 | removal-learned | a node was told that it had been removed, and joined anew |
 | groups-merged | a group dissolved into another one, or prevailed over one that listed the same members |
 | not-enough-members | a client was refused by a group that is too small |
-| slept-through | a check came so late that nobody was judged |
+| slept-through | a check came so late that no member was judged |
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ __all__ = [
 
 
 class JoinRequest(msgspec.Struct, frozen=True, tag="join-request"):
-    """Admit me; `joiner` is who asks, since seeds pass this on to the coordinator."""
+    """A request to be admitted; it names its `joiner`, since seeds pass it on to the coordinator."""
 
     joiner: str
     instance: int
@@ -55,7 +55,7 @@ class JoinRequest(msgspec.Struct, frozen=True, tag="join-request"):
 
 
 class JoinResponse(msgspec.Struct, frozen=True, tag="join-response"):
-    """You are a member now."""
+    """The membership that admits the joiner."""
 
     instance: int
     membership: Membership
@@ -68,13 +68,13 @@ class UpdateMembership(msgspec.Struct, frozen=True, tag="update-membership"):
 
 
 class MembershipAcknowledged(msgspec.Struct, frozen=True, tag="membership-acknowledged"):
-    """I have come to that version."""
+    """The sender has come to `version`."""
 
     version: int
 
 
 class Heartbeat(msgspec.Struct, frozen=True, tag="heartbeat"):
-    """I live, as that start of my process, and have come to that version of that coordinator."""
+    """A sign of life: the start of the sender's process, and the version and coordinator that it follows."""
 
     instance: int
     version: int
@@ -82,43 +82,43 @@ class Heartbeat(msgspec.Struct, frozen=True, tag="heartbeat"):
 
 
 class HeartbeatRequest(msgspec.Struct, frozen=True, tag="heartbeat-request"):
-    """In the ring: are you there? Whoever should hear you is silent."""
+    """In the ring: a question for a heartbeat, sent when the member that should hear it is silent."""
 
 
 class Removed(msgspec.Struct, frozen=True, tag="removed"):
-    """You are no member of this cluster any more."""
+    """The receiver is no member of this cluster any more."""
 
     membership: Membership
 
 
 class SilenceReport(msgspec.Struct, frozen=True, tag="silence-report"):
-    """In the ring: these members are silent."""
+    """In the ring: the members that the sender finds silent."""
 
     silent: tuple[str, ...]
 
 
 class SplitBrainJoin(msgspec.Struct, frozen=True, tag="split-brain-join"):
-    """Are you there, with a group of your own? Mine has so many members and this coordinator."""
+    """A coordinator's search for other groups; its own has `count` members."""
 
     coordinator: Member
     count: int
 
 
 class SplitBrainMerge(msgspec.Struct, frozen=True, tag="split-brain-merge"):
-    """Yes, and mine is the one that stays: dissolve yours into it."""
+    """The answer of a group that stays: the searching one is to dissolve into it."""
 
     coordinator: Member
     count: int
 
 
 class MergeInto(msgspec.Struct, frozen=True, tag="merge-into"):
-    """The coordinator to its members: this cluster dissolves, join `target`."""
+    """A coordinator's order to its members: their group dissolves, and they join `target`."""
 
     target: str
 
 
 class ViewRequest(msgspec.Struct, frozen=True, tag="view-request"):
-    """A client asks who belongs to the cluster."""
+    """A client's question for the members of the cluster."""
 
     request_number: int
 
@@ -164,7 +164,7 @@ class MembershipMade(msgspec.Struct, frozen=True):
 
 
 class SilenceChecked(msgspec.Struct, frozen=True):
-    """Trace: the node looked who is silent, as it does every heartbeat interval."""
+    """Trace: the node looked for silent members, as it does every heartbeat interval."""
 
 
 class MembershipInstalled(msgspec.Struct, frozen=True):

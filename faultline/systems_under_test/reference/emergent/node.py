@@ -1,6 +1,6 @@
-"""A node of `emergent-leader`: joins, watches, and coordinates when it is its turn.
+"""A node of `emergent-leader`: it joins, watches the others, and coordinates when it is the oldest.
 
-What concerns belonging to no cluster is in `joining`; who watches whom in a ring, in `ring`.
+A node that belongs to no cluster is described in `joining`, the watch over silent members in `watching`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from typing import Any
 from faultline.harness.world.ports import READY, NodeId, NodeStatus, Ports
 from faultline.systems_under_test.patterns.cluster_management.emergent_leader import Membership, absorbs
 from faultline.systems_under_test.patterns.data_replication.generation_clock import GenerationClock
-from faultline.systems_under_test.reference.emergent.join_replies import JoinReplies
-from faultline.systems_under_test.reference.emergent.joining import Joining
+from faultline.systems_under_test.reference.emergent.joining import Joining, JoinReplies
 from faultline.systems_under_test.reference.emergent.messages import (
     Heartbeat,
     HeartbeatRequest,
@@ -34,14 +33,13 @@ from faultline.systems_under_test.reference.emergent.messages import (
     ViewResponse,
 )
 from faultline.systems_under_test.reference.emergent.options import EmergentSettings
-from faultline.systems_under_test.reference.emergent.ring import NEIGHBOURS, neighbours
-from faultline.systems_under_test.reference.emergent.silence import Silence
+from faultline.systems_under_test.reference.emergent.watching import NEIGHBOURS, Silence, neighbours
 from faultline.systems_under_test.reference.shared.handler_table import HandlerTable
 
 __all__ = ["NOT_ENOUGH_MEMBERS", "NOT_JOINED", "EmergentNode", "Parts"]
 
 NOT_JOINED = "not-joined"
-"""The node belongs to no cluster, so it serves nobody."""
+"""The node belongs to no cluster, so it serves no client."""
 
 NOT_ENOUGH_MEMBERS = "not-enough-members"
 """The node's group is below the minimum size, so it might be the smaller half."""
@@ -49,7 +47,7 @@ NOT_ENOUGH_MEMBERS = "not-enough-members"
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What a node is built from; a planted bug replaces one of them."""
+    """The parts that a node is built from; a planted bug changes one of them."""
 
     silence: Callable[..., Silence] = Silence
     absorbs: Callable[..., bool] = absorbs
@@ -82,10 +80,8 @@ class EmergentNode:
             }
         )
 
-    # -- Node ---------------------------------------------------------------------------------------------------------
-
     def start(self) -> None:
-        """Begin a new instance, durable before anybody hears of it, and look for a cluster."""
+        """Begin a new instance, durable before any message carries it, and look for a cluster."""
         starts = GenerationClock(self.ports.storage, "instance")
         starts.recover()
         starts.adopt(starts.generation + 1)
@@ -108,7 +104,7 @@ class EmergentNode:
         self._handlers.take(source, message)
 
     def status(self) -> NodeStatus:
-        """Faults aimed at the leader hit whoever believes to be the coordinator."""
+        """Return the role: faults aimed at the leader hit each node that believes to be the coordinator."""
         membership = self.membership
         if membership is None:
             return NodeStatus(role="joining")
@@ -118,30 +114,29 @@ class EmergentNode:
 
     @property
     def address(self) -> str:
-        """Where this node is."""
+        """The address of this node."""
         return self.ports.node_id
 
     @property
     def is_coordinator(self) -> bool:
-        """Whether this node is the oldest member, as far as it knows."""
+        """True if this node is the oldest member, as far as it knows."""
         return self.membership is not None and self.membership.coordinator.address == self.address
-
-    # -- belonging ----------------------------------------------------------------------------------------------------
 
     def _ask_to_join(self, contact: str, version_seen: int) -> None:
         request = JoinRequest(self.address, self.instance, version_seen, max(1, self._largest.generation))
         self._send(contact, request)
 
     def _found(self, version_seen: int) -> None:
-        """Nobody is there: this seed is a cluster of its own."""
+        """Found a cluster: no node answered this seed."""
         largest = max(1, self._largest.generation)
         founded = Membership.founded_by(self.address, self.instance, version_seen + 1, largest)
         self._make(founded, None)
 
     def _make(self, membership: Membership, before: Membership | None, silent: tuple[str, ...] = ()) -> None:
-        """As the coordinator: this is the membership now, and all who were members before are to know."""
+        """As the coordinator, follow a new membership, and send it to all that were members before."""
         self.ports.trace.emit(MembershipMade(membership, before, silent))
         self._install(membership)
+        # New members get it with the answer to their join, once the others know them.
         for member in before.live if before is not None else ():
             if member in membership.live and member.address != self.address:
                 self._send(member.address, UpdateMembership(membership))
@@ -159,7 +154,7 @@ class EmergentNode:
         self.ports.trace.emit(MembershipInstalled(membership, joined))
 
     def leave(self, contact: str) -> None:
-        """Belong to no cluster any more, and join the one that `contact` is in."""
+        """Leave the cluster, and join the one that `contact` is in."""
         membership = self.membership
         assert membership is not None
         known = [member.address for member in (*membership.live, *membership.failed)]
@@ -233,10 +228,8 @@ class EmergentNode:
         self.ports.trace.sometimes("removal-learned")
         self.leave(membership.coordinator.address)
 
-    # -- watching -----------------------------------------------------------------------------------------------------
-
     def _tick(self) -> None:
-        """Be heard, and see who is not."""
+        """Send heartbeats, and judge the silent members."""
         silent = self._silence.check()
         self.ports.trace.emit(SilenceChecked())
         if self.membership is None:
@@ -251,7 +244,7 @@ class EmergentNode:
         self._judge(silent)
 
     def _look_past(self, silent: Collection[str]) -> None:
-        """In the ring: who is before a silent one may have nobody left to hear it, so it is asked."""
+        """Watch past the silent ones: the member before one of them may have no watcher left, so ask it."""
         watched = self._watched(silent)
         self._silence.watch(watched)
         for address in watched[NEIGHBOURS:]:
@@ -296,11 +289,11 @@ class EmergentNode:
                 self.ports.trace.sometimes("update-repaired")
                 self._send(source, UpdateMembership(membership))
             elif heartbeat.version == membership.version and heartbeat.coordinator != membership.coordinator.address:
-                # Two clusters list each other's members; the other coordinator is told, and may prevail.
+                # Two clusters list each other's members: the other coordinator learns of it, and may prevail.
                 self._send(heartbeat.coordinator, UpdateMembership(membership))
 
     def _may_repair(self) -> bool:
-        """Where everybody watches everybody, the coordinator sees every old version; in a ring each sees a few."""
+        """Return whether this node is to repair old versions: the coordinator sees all, each node of a ring a few."""
         return self.is_coordinator or self.settings.heartbeats == "ring"
 
     def _handle_report(self, source: NodeId, report: SilenceReport) -> None:
@@ -312,18 +305,16 @@ class EmergentNode:
                 self._reported[address] = until_us
 
     def _watchers(self) -> list[str]:
-        """Who is to hear this node: everybody, or the next ones in the ring."""
+        """Return the members that hear this node: all others, or the next ones in the ring."""
         return self._neighbours(1) if self.settings.heartbeats == "ring" else self._others()
 
     def _watched(self, silent: Collection[str] = ()) -> list[str]:
-        """Whom this node hears: everybody; or the ones before it in the ring, and more as far as these are silent."""
+        """Return the members that this node hears: all others, or those before it in the ring, past silent ones."""
         return self._neighbours(-1, silent) if self.settings.heartbeats == "ring" else self._others()
 
     def _neighbours(self, direction: int, silent: Collection[str] = ()) -> list[str]:
         assert self.membership is not None
         return neighbours(self.address, [member.address for member in self.membership.live], direction, silent)
-
-    # -- two clusters that should be one ------------------------------------------------------------------------------
 
     def _search_for_the_failed(self) -> None:
         membership = self.membership
@@ -355,7 +346,7 @@ class EmergentNode:
             self._dissolve(message.coordinator.address)
 
     def _prevail(self, other: Membership) -> None:
-        """If `other` has my version but another coordinator, and my cluster stays, make mine the later version."""
+        """Make the own membership the later one if `other` has its version, and this group is the one that stays."""
         own = self.membership
         if own is None or not self.is_coordinator or own.version != other.version:
             return
@@ -364,7 +355,7 @@ class EmergentNode:
             self._make(own.made_later(), own)
 
     def _dissolve(self, target: str) -> None:
-        """This group gives itself up: all its members join the other one, as its youngest."""
+        """Give this group up: all its members join the other one, as its youngest."""
         self.ports.trace.sometimes("groups-merged")
         for address in self._others():
             self._send(address, MergeInto(target))
@@ -374,8 +365,6 @@ class EmergentNode:
         membership = self.membership
         if membership is not None and source == membership.coordinator.address != message.target:
             self.leave(message.target)
-
-    # -- clients ------------------------------------------------------------------------------------------------------
 
     def _handle_view(self, source: NodeId, request: ViewRequest) -> None:
         membership = self.membership

@@ -1,7 +1,7 @@
 """The system `emergent-leader`: a cluster of equals, coordinated by its oldest member, that heals itself after a cut.
 
-Clients ask any node who belongs to the cluster. A node answers only for a group that may serve: not while it belongs to
-none, and not for a group below the minimum size.
+Clients ask any node for the members of the cluster. A node answers only for a group that may serve: not while it
+belongs to none, and not for a group below the minimum size.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from faultline.systems_under_test.reference.emergent.limits import not_promised
 from faultline.systems_under_test.reference.emergent.messages import MESSAGES
 from faultline.systems_under_test.reference.emergent.node import EmergentNode
 from faultline.systems_under_test.reference.emergent.options import OPTIONS, EmergentSettings
-from faultline.systems_under_test.reference.emergent.planted_bugs import PLANTED_BUGS, mutated_parts, node_class
+from faultline.systems_under_test.reference.emergent.planted_bugs import BUGS
 
 __all__ = ["EmergentLeader"]
 
@@ -39,15 +39,16 @@ class EmergentLeader:
     usual_workload = "membership"
     usual_nodes = 5
     options: Mapping[str, OptionDescription] = OPTIONS
-    planted_bugs: Mapping[str, PlantedBug] = PLANTED_BUGS
+    planted_bugs: Mapping[str, PlantedBug] = BUGS.planted_bugs
     features: tuple[Feature, ...] = FEATURES
     messages: tuple[type[msgspec.Struct], ...] = MESSAGES
 
     def node(
         self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], planted_bugs: frozenset[str]
     ) -> EmergentNode:
-        """A node with empty memory over `ports`. Raises UsageError for options or planted bugs it cannot use."""
-        return node_class(planted_bugs)(ports, members, EmergentSettings.read(options), mutated_parts(planted_bugs))
+        """Return a node with empty memory over `ports`. Raise `UsageError` for unusable options or bugs."""
+        node_class = BUGS.node(EmergentNode, planted_bugs)
+        return node_class(ports, members, EmergentSettings.read(options), BUGS.parts(planted_bugs))
 
     def client(
         self,
@@ -57,13 +58,13 @@ class EmergentLeader:
         options: Mapping[str, str],
         planted_bugs: frozenset[str],
     ) -> EmergentClient:
-        """A client of `node`."""
+        """Return a client of `node`."""
         return EmergentClient(ports, node, EmergentSettings.read(options))
 
     def not_promised(self, asked: Asked) -> str | None:
-        """Why what a workload judges by need not hold, in a clause; None when it must."""
+        """Return in a clause why the claim of the workload need not hold; None when it must."""
         return not_promised(asked)
 
     def invariants(self) -> list[Invariant]:
-        """Fresh instances of the system's invariants."""
+        """Return fresh instances of the invariants."""
         return emergent_invariants()

@@ -1,7 +1,7 @@
-"""The client of `gossip`: has the owner of a key say something, and asks the node it is near what it has heard.
+"""The client of `gossip`: it writes through the owner of a key and reads what its own node has heard.
 
-A statement that was not acknowledged is not repeated: said again it would be a newer one. Reads go to the client's own
-node and nowhere else, since what matters is what *that* node knows.
+A write that was not acknowledged is not repeated: sent again, it would be a newer statement. Reads go to the client's
+own node and no other, since the workload judges what *that* node knows.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["GossipClient", "owner_of"]
 
 
 def owner_of(key: str, members: tuple[NodeId, ...]) -> NodeId:
-    """The node that says something under `key`: nobody else may."""
+    """Return the owner of `key`: the only node that may say something under it."""
     return members[crc32(key.encode()) % len(members)]
 
 
@@ -44,10 +44,10 @@ class GossipClient:
         self._open = OpenOperation(ports)
 
     def start(self) -> None:
-        """Nothing to prepare."""
+        """Do nothing: a client has no session to open."""
 
     def invoke(self, operation: Operation, done: Callable[[Outcome], None]) -> None:
-        """Perform `operation`: write (the owner says it), read (what this client's node has heard), view."""
+        """Perform `operation`: write through the owner, read what this client's node has heard, or view."""
         if operation.f not in ("read", "write", "view"):
             done(self._registry.outcome(UNSUPPORTED))
             return
@@ -56,7 +56,7 @@ class GossipClient:
         self._transmit()
 
     def receive(self, source: NodeId, message: Any) -> None:
-        """Take an answer; one to an earlier request is late, and ignored."""
+        """Take an answer; ignore a late one to an earlier request."""
         if isinstance(message, ViewResponse) and message.request_number == self._number:
             self._open.end(ok(message.value, source))
 

@@ -22,4 +22,4 @@ FEATURES = (
     Feature("node-marked-down", "a node took another for down", unless=_JUDGED),
     Feature("node-marked-up", "a node took another for up again", unless=_JUDGED),
 )
-"""All that the system can enter."""
+"""Every mark that the nodes can report."""

@@ -14,17 +14,17 @@ __all__ = ["KnowledgeGrows", "NothingIsInvented", "RoundsAreSmall", "gossip_inva
 
 
 class KnowledgeGrows(ReportingInvariant):
-    """What a node knows of a key never gets older while the node lives."""
+    """A node's knowledge of a key never gets older while the node lives."""
 
     id = "GO-I1"
-    statement = "What a node knows of a key never gets older, unless the node restarts."
+    statement = "The version of a key that a node knows never gets older, unless the node restarts."
     events = (EntryLearned, NodeStarted)
 
     def __init__(self) -> None:
         self._known: dict[str, dict[tuple[str, str], tuple[int, int]]] = {}
 
     def observe(self, time_us: int, node: str, event: EntryLearned | NodeStarted, report: Report) -> None:
-        """Compare what was learned with what was known."""
+        """Compare the learned version with the known one."""
         if isinstance(event, NodeStarted):
             self._known[node] = {}
             return
@@ -38,10 +38,10 @@ class KnowledgeGrows(ReportingInvariant):
 
 
 class NothingIsInvented(ReportingInvariant):
-    """Who learns something learns what the owner has said, word for word."""
+    """A node learns only statements that their owner made, word for word."""
 
     id = "GO-I2"
-    statement = "Whatever a node learns was said by its owner under that version, and each version has one value."
+    statement = "All that a node learns was said by its owner under that version, and each version has one value."
     events = (EntrySaid, EntryLearned)
     needs_order = True
 
@@ -49,14 +49,18 @@ class NothingIsInvented(ReportingInvariant):
         self._said: dict[tuple[str, str, int, int], int] = {}
 
     def observe(self, time_us: int, node: str, event: EntrySaid | EntryLearned, report: Report) -> None:
-        """Remember what was said; compare what is learned."""
+        """Remember the statements of owners; compare the learned ones with them."""
         owner = node if isinstance(event, EntrySaid) else event.owner
         place = (owner, event.key, event.generation, event.version)
         if isinstance(event, EntrySaid) and place not in self._said:
             self._said[place] = event.checksum
         elif self._said.get(place) != event.checksum:
             words = f"{owner}'s {event.key} at version {_words((event.generation, event.version))}"
-            did = "said something else before of" if isinstance(event, EntrySaid) else "learned what nobody had said of"
+            did = (
+                "said something else before of"
+                if isinstance(event, EntrySaid)
+                else "learned what its owner had not said of"
+            )
             self._breach(report, time_us, node, f"{node} {did} {words}.")
 
 
@@ -80,5 +84,5 @@ def _words(version: tuple[int, int]) -> str:
 
 
 def gossip_invariants() -> list[Invariant]:
-    """Fresh instances, for one run."""
+    """Return fresh instances of all invariants, for one run."""
     return [KnowledgeGrows(), NothingIsInvented(), RoundsAreSmall()]

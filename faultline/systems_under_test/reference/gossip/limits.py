@@ -1,4 +1,4 @@
-"""What `gossip` does not promise: when news arrive."""
+"""The limits of the promise of `gossip`: it does not say when news arrive."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ __all__ = ["not_promised"]
 
 _PROMISED = "metadata"
 _INTERVAL_MS_MAX = 200
-"""News need some rounds to be everywhere, and what is read half a second after the heal is judged."""
+"""News need some rounds to reach all nodes, and reads from half a second after the heal on are judged."""
 
 
 def not_promised(asked: Asked) -> str | None:
-    """Why what the workload judges by need not hold, in a clause; None when it must."""
+    """Return in a clause why the claim of the workload need not hold; None when it must."""
     if asked.number("gossip_interval_ms") > _INTERVAL_MS_MAX:
         return (
             f"with gossip_interval_ms={asked.options['gossip_interval_ms']} news need longer than a run waits for them"

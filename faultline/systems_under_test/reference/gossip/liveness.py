@@ -1,7 +1,7 @@
-"""Who is up, judged by each node for itself from the heartbeats that gossip brings.
+"""The nodes that are up, as each node judges for itself by the heartbeats that gossip brings.
 
-Every node says a heartbeat that grows with each of its rounds. A peer whose heartbeat grew is heard; how long a silence
-may be is up to a detector of the heartbeat pattern, one per peer. Views of two nodes may differ at any time.
+Every node says a heartbeat that grows with each of its rounds. A peer counts as heard when its heartbeat grew. A
+failure detector for each peer decides how long a silence may be. The views of two nodes may differ at any time.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ HEARTBEAT = "heartbeat"
 
 
 class HeartbeatView:
-    """Which peers are up, as far as `ports`' node can tell."""
+    """The peers that are up, as far as the node of `ports` can tell."""
 
     def __init__(self, ports: Ports, settings: GossipSettings) -> None:
         self._ports = ports
@@ -33,7 +33,7 @@ class HeartbeatView:
         self._down: set[str] = set()
 
     def heard(self, node: str) -> None:
-        """The heartbeat of `node` grew."""
+        """Note that the heartbeat of `node` grew."""
         if node not in self._detectors:
             self._detectors[node] = self._new_detector()
         self._detectors[node].heartbeat_received()
@@ -42,14 +42,14 @@ class HeartbeatView:
             self._ports.trace.sometimes("node-marked-up")
 
     def judge(self) -> None:
-        """Take for down whoever has been silent for too long."""
+        """Mark as down each peer that has been silent for too long."""
         for node, detector in self._detectors.items():
             if node not in self._down and detector.check() == 0:
                 self._down.add(node)
                 self._ports.trace.sometimes("node-marked-down")
 
     def is_up(self, node: str) -> bool:
-        """Whether `node` is taken for up."""
+        """Return whether `node` is taken for up."""
         return node not in self._down
 
 
@@ -61,5 +61,6 @@ def _detector(ports: Ports, settings: GossipSettings) -> Callable[[], FailureDet
     def fixed() -> FailureDetector:
         return TimeoutBasedFailureDetector(ports.clock, settings.down_after_us)
 
+    # A node that was paused heard no heartbeats: without the outer detector it would take all its peers for down.
     inner = phi if settings.detector == "phi-accrual" else fixed
     return lambda: PauseAwareFailureDetector(inner(), ports.clock, settings.down_after_us)

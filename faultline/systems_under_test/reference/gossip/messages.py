@@ -1,11 +1,11 @@
-"""The messages of `gossip`, and what its nodes report about themselves.
+"""The messages of `gossip`, and the events that its nodes report.
 
 Marks that nodes report with `sometimes`:
 
 | mark | reached when |
 |---|---|
-| own-past-refused | somebody told a restarted node what it had said before |
-| generation-replaced | a node was heard of in a higher generation, and what it had said before was forgotten |
+| own-past-refused | a peer told a restarted node what it had said before |
+| generation-replaced | a node was heard of in a higher generation, and its earlier statements were forgotten |
 | delta-with-gap-refused | a delta began above what was known, so it could not be taken |
 | reply-cut-short | more was new than fits into one reply |
 | digests-equal | two nodes found that they know the same |
@@ -45,7 +45,7 @@ __all__ = [
 
 
 class GossipDigest(msgspec.Struct, frozen=True, tag="gossip-digest"):
-    """How far the sender has come with each node; `wants_reply_only` when nothing is to be asked back."""
+    """The last version that the sender knows of each node; `wants_reply_only` when it wants values and no digest."""
 
     digest: dict[str, tuple[int, int]]
     wants_reply_only: bool = False
@@ -53,48 +53,48 @@ class GossipDigest(msgspec.Struct, frozen=True, tag="gossip-digest"):
 
 
 class GossipReply(msgspec.Struct, frozen=True, tag="gossip-reply"):
-    """What the other lacked, and how far the sender itself has come."""
+    """The entries that the other node lacked, and the sender's own digest."""
 
     states: dict[str, Delta]
     digest: dict[str, tuple[int, int]]
 
 
 class GossipWhole(msgspec.Struct, frozen=True, tag="gossip-whole"):
-    """Everything the sender knows, to be answered with what it lacks."""
+    """All entries that the sender knows; the answer holds those that it lacks."""
 
     states: dict[str, Delta]
     news: list[News] = []
 
 
 class GossipStates(msgspec.Struct, frozen=True, tag="gossip-states"):
-    """What the other lacked; the end of an exchange."""
+    """The entries that the other node lacked; the end of an exchange."""
 
     states: dict[str, Delta]
 
 
 class GossipChecksum(msgspec.Struct, frozen=True, tag="gossip-checksum"):
-    """A checksum of what the sender knows; who knows something else answers with a digest."""
+    """A checksum of the sender's knowledge; a node with another checksum answers with a digest."""
 
     checksum: int
     news: list[News] = []
 
 
 class Ping(msgspec.Struct, frozen=True, tag="ping"):
-    """Are you there? `asked_by` is the node on whose behalf this is asked."""
+    """A probe; `asked_by` is the node on whose behalf it is sent."""
 
     number: int
     asked_by: str
 
 
 class PingRequest(msgspec.Struct, frozen=True, tag="ping-request"):
-    """Ask `target` for me: it does not answer me."""
+    """A request to probe `target`, which does not answer the sender."""
 
     number: int
     target: str
 
 
 class Acknowledgement(msgspec.Struct, frozen=True, tag="acknowledgement"):
-    """`node` is there, `asked_by` may be told."""
+    """The answer to a probe: `node` is there, as `asked_by` wanted to know."""
 
     number: int
     node: str
@@ -102,13 +102,13 @@ class Acknowledgement(msgspec.Struct, frozen=True, tag="acknowledgement"):
 
 
 class NewsMessage(msgspec.Struct, frozen=True, tag="news"):
-    """Who is alive and who is dead, told at once."""
+    """Fresh news of nodes that are alive or dead, sent without waiting for a round."""
 
     news: list[News]
 
 
 class WriteMetadata(msgspec.Struct, frozen=True, tag="write-metadata"):
-    """A client has a node say `value` under `key`."""
+    """A client's request that the owner of `key` say `value` under it."""
 
     request_number: int
     key: str
@@ -116,7 +116,7 @@ class WriteMetadata(msgspec.Struct, frozen=True, tag="write-metadata"):
 
 
 class ReadMetadata(msgspec.Struct, frozen=True, tag="read-metadata"):
-    """A client asks a node what `owner` says under `key`."""
+    """A client's request for the value that the node knows of `owner`'s `key`."""
 
     request_number: int
     owner: str
@@ -124,7 +124,7 @@ class ReadMetadata(msgspec.Struct, frozen=True, tag="read-metadata"):
 
 
 class ReadView(msgspec.Struct, frozen=True, tag="read-view"):
-    """A client asks a node which nodes it takes for up."""
+    """A client's request for the nodes that the node takes for up."""
 
     request_number: int
 
@@ -161,7 +161,7 @@ class NodeStarted(msgspec.Struct, frozen=True):
 
 
 class EntrySaid(msgspec.Struct, frozen=True):
-    """Trace: the node says something of itself."""
+    """Trace: the node made a statement of its own."""
 
     key: str
     generation: int
@@ -170,7 +170,7 @@ class EntrySaid(msgspec.Struct, frozen=True):
 
 
 class EntryLearned(msgspec.Struct, frozen=True):
-    """Trace: the node learned what `owner` said."""
+    """Trace: the node learned a statement of `owner`."""
 
     owner: str
     key: str
@@ -180,7 +180,7 @@ class EntryLearned(msgspec.Struct, frozen=True):
 
 
 class RoundBegun(msgspec.Struct, frozen=True):
-    """Trace: the node gossips with these peers; at most `most` were permitted."""
+    """Trace: the node gossips with `peers`; at most `most` were permitted."""
 
     peers: tuple[str, ...]
     most: int

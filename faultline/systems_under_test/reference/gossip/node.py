@@ -1,4 +1,4 @@
-"""A node of `gossip`: says what it has to say, and exchanges what it knows with a few peers each round."""
+"""A node of `gossip`: it makes its own statements, and exchanges its knowledge with a few peers in each round."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ from faultline.systems_under_test.reference.shared.handler_table import HandlerT
 __all__ = ["ADDRESS", "GossipNode", "Parts"]
 
 ADDRESS = "address"
-"""The key under which every node says where it can be reached: the first thing it says."""
+"""The key of the first statement of every node: where it can be reached."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What a node is built from; a planted bug replaces one of them."""
+    """The parts that a node is built from; a planted bug changes one of them."""
 
     metadata: Callable[[str, int], ClusterMetadata] = ClusterMetadata
     generation: Callable[[GenerationClock], int] = lambda clock: clock.generation
@@ -84,10 +84,8 @@ class GossipNode:
             }
         )
 
-    # -- Node ---------------------------------------------------------------------------------------------------------
-
     def start(self) -> None:
-        """Count up the generation, say where to be found, and begin the rounds."""
+        """Begin a new generation, state the address, and start the rounds."""
         clock = GenerationClock(self.ports.storage, "generation")
         clock.recover()
         clock.adopt(clock.generation + 1)
@@ -104,21 +102,19 @@ class GossipNode:
         self._handlers.take(source, message)
 
     def status(self) -> NodeStatus:
-        """Nobody leads; everybody can be asked from the start."""
+        """Return `ready`: no node leads, and each can be asked from its start on."""
         return NodeStatus(role=READY, generation=self.metadata.states[self.ports.node_id].generation)
 
     def say(self, key: str, value: Any) -> None:
-        """Say something of this node, for everybody to know."""
+        """Make a statement of this node under `key`, to be spread to all nodes."""
         entry = self.metadata.put(key, value)
         generation = self.metadata.states[self.ports.node_id].generation
         self.ports.trace.emit(EntrySaid(key, generation, entry.version, _checksum(entry)))
 
     def up(self) -> list[str]:
-        """The nodes that are taken for up here, this one included."""
+        """Return the nodes that this node takes for up, itself included."""
         judge = self._probing.is_up if self._settings.detector == "swim" else self._view.is_up
         return [node for node in self.metadata.nodes() if node == self.ports.node_id or judge(node)]
-
-    # -- rounds -------------------------------------------------------------------------------------------------------
 
     def _begin_round(self) -> None:
         self._rounds += 1
@@ -150,9 +146,10 @@ class GossipNode:
                 return GossipDigest(self.metadata.digest(), news=news)
 
     def _peers(self) -> list[str]:
-        """Known nodes, or the seeds while none is known; and now and then a seed, so that islands meet."""
+        """Return the peers of a round: known nodes, or the seeds while none is known, and now and then a seed."""
         known = sorted(node for node in self._heard_of.union(self.metadata.states) if node != self.ports.node_id)
         peers = self._peers_by_chance(known or self._seeds, self._settings.fanout)
+        # Two groups that know nothing of each other meet only at a seed that both of them ask.
         if self._seeds and self._settings.seed_every and self._rounds % self._settings.seed_every == 0:
             peers += [seed for seed in self._peers_by_chance(self._seeds, 1, "seed") if seed not in peers]
         return peers
@@ -166,11 +163,9 @@ class GossipNode:
             pool = [node for node in pool if self._contacts.get(node, 0) <= least[-1]] if least else pool
         return self._parts.choose(pool, count, below)
 
-    # -- exchange -----------------------------------------------------------------------------------------------------
-
     def _handle_digest(self, source: NodeId, message: GossipDigest) -> None:
         self._probing.hear(message.news)
-        # Where a digest is answered with values and nothing is asked back, who is only asked must learn whom to ask.
+        # With `exchange=digest` no digest comes back: a node that is only asked must learn its peers from the question.
         self._heard_of.update(message.digest)
         states = self._newer_than(message.digest)
         own = self.metadata.digest()
@@ -191,6 +186,7 @@ class GossipNode:
             node: (delta.generation, max((entry.version for entry in delta.entries.values()), default=0))
             for node, delta in message.states.items()
         }
+        # Before the merge: afterwards the sender's own entries would be sent back to it.
         missing = self._newer_than(known)
         self._merge(message.states)
         self._send_states(source, missing)
@@ -216,14 +212,14 @@ class GossipNode:
         return states
 
     def _merge(self, states: Mapping[str, Delta]) -> None:
-        self._note_what_is_special(states)
+        self._mark_special_cases(states)
         for owner, key, entry in self.metadata.merge(states):
             generation = self.metadata.states[owner].generation
             self.ports.trace.emit(EntryLearned(owner, key, generation, entry.version, _checksum(entry)))
             if key in (HEARTBEAT, ADDRESS):
                 self._view.heard(owner)
 
-    def _note_what_is_special(self, states: Mapping[str, Delta]) -> None:
+    def _mark_special_cases(self, states: Mapping[str, Delta]) -> None:
         for node, delta in states.items():
             known = self.metadata.states.get(node)
             if node == self.ports.node_id:
@@ -232,8 +228,6 @@ class GossipNode:
                 self.ports.trace.sometimes("generation-replaced")
             elif delta.after > (known.max_version if known is not None else 0):
                 self.ports.trace.sometimes("delta-with-gap-refused")
-
-    # -- clients ------------------------------------------------------------------------------------------------------
 
     def _handle_write(self, source: NodeId, request: WriteMetadata) -> None:
         self.say(request.key, request.value)

@@ -1,15 +1,13 @@
-"""The planted bugs of `gossip`: each a record, and a change to one of its `Parts`.
+"""The planted bugs of `gossip`: each a class that changes one of its `Parts`, or the node.
 
 They break it for good: never use them outside the harness.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from faultline.harness.system import PlantedBug
 from faultline.harness.world.ports import NodeId
 from faultline.systems_under_test.patterns.cluster_management.gossip_dissemination import (
     ClusterMetadata,
@@ -18,122 +16,15 @@ from faultline.systems_under_test.patterns.cluster_management.gossip_disseminati
     NodeState,
     chosen_peers,
 )
+from faultline.systems_under_test.patterns.data_replication.generation_clock import GenerationClock
 from faultline.systems_under_test.reference.gossip.messages import GossipStates
 from faultline.systems_under_test.reference.gossip.node import GossipNode, Parts
-from faultline.systems_under_test.reference.shared.planted_bugs import class_with_bugs, layered, with_bugs
+from faultline.systems_under_test.reference.shared.planted_bugs import PlantedBugs
 
-__all__ = ["PLANTED_BUGS", "mutated_parts", "node_class"]
+__all__ = ["BUGS"]
 
-_PATTERN = "gossip-dissemination"
-
-_RECORDS = (
-    PlantedBug(
-        name="merge-by-arrival",
-        pattern=_PATTERN,
-        id="GO-M1",
-        summary="what arrives last is kept, whatever its version",
-        shows_as="knowledge gets older when messages are late",
-        campaign="gossip",
-        caught_by=("GO-I1", "convergence"),
-        options={"exchange": "full"},
-    ),
-    PlantedBug(
-        name="reply-not-merged",
-        pattern=_PATTERN,
-        id="GO-M2",
-        summary="who opened an exchange does not take what the other sends back",
-        shows_as="where replies are all that carries values, nobody ever learns anything",
-        campaign="gossip",
-        caught_by=("convergence",),
-        options={"exchange": "digest"},
-    ),
-    PlantedBug(
-        name="no-generation",
-        pattern=_PATTERN,
-        id="GO-M3",
-        summary="a restarted node counts its versions from one again, in the old generation",
-        shows_as="what the node said before it was restarted is believed for ever",
-        campaign="gossip-restarts",
-        caught_by=("GO-I2", "convergence"),
-    ),
-    PlantedBug(
-        name="own-entry-overwritten",
-        pattern=_PATTERN,
-        id="GO-M4",
-        summary="a node believes what others tell it about itself",
-        shows_as="a restarted node takes its old statements for its own",
-        campaign="gossip-restarts",
-        caught_by=("GO-I1", "GO-I2", "convergence"),
-        options={"seeds": "3"},
-    ),
-    PlantedBug(
-        name="always-the-first-peers",
-        pattern=_PATTERN,
-        id="GO-M5",
-        summary="the same peers are asked in every round",
-        shows_as="when they are away nothing spreads",
-        campaign="gossip-seeds",
-        caught_by=("convergence",),
-        options={"fanout": "1", "seed_every": "0", "exchange": "digest"},
-    ),
-    PlantedBug(
-        name="digest-off-by-one",
-        pattern=_PATTERN,
-        id="GO-M6",
-        summary="an entry just above the digest is taken for known",
-        shows_as="the last thing a node said never spreads",
-        campaign="gossip",
-        caught_by=("convergence",),
-    ),
-    PlantedBug(
-        name="one-key-erases-the-other",
-        pattern=_PATTERN,
-        id="GO-M7",
-        summary="a node's second statement replaces its first, under whatever key",
-        shows_as="the owner does not know what it has said, and others do",
-        campaign="gossip",
-        caught_by=("convergence",),
-    ),
-    PlantedBug(
-        name="version-not-incremented",
-        pattern=_PATTERN,
-        id="GO-M10",
-        summary="a change is said under the version of what it changes",
-        shows_as="changes never spread; one version has two values",
-        campaign="gossip",
-        caught_by=("GO-I2", "convergence"),
-    ),
-    PlantedBug(
-        name="versions-counted-per-key",
-        pattern=_PATTERN,
-        id="GO-M11",
-        summary="versions are counted per key, while the digest has one per node",
-        shows_as="what was changed less often than something else never spreads",
-        campaign="gossip",
-        caught_by=("convergence",),
-    ),
-    PlantedBug(
-        name="generations-merged",
-        pattern=_PATTERN,
-        id="GO-M12",
-        summary="a higher generation is merged with what was known of the lower one",
-        shows_as="what a node does not say any more is still believed",
-        campaign="gossip-restarts",
-        caught_by=("convergence", "GO-I1", "GO-I2"),
-    ),
-    PlantedBug(
-        name="gap-accepted",
-        pattern=_PATTERN,
-        id="GO-R15",
-        summary="a delta is taken although what lies below it was never received",
-        shows_as="the digest claims entries that the node has not, and it never gets them",
-        campaign="gossip-restarts",
-        caught_by=("convergence",),
-    ),
-)
-
-PLANTED_BUGS: dict[str, PlantedBug] = {record.name: record for record in _RECORDS}
-"""Every planted bug by name."""
+BUGS = PlantedBugs("gossip", Parts, pattern="gossip-dissemination", campaign="gossip", caught_by=("convergence",))
+_RESTARTS = BUGS.group(campaign="gossip-restarts")
 
 
 class _ByArrivalState(NodeState):
@@ -146,13 +37,53 @@ class _ByArrivalState(NodeState):
         return changed
 
 
+@BUGS.plant(
+    "merge-by-arrival", "GO-M1", part="metadata", caught_by=("GO-I1", "convergence"), options={"exchange": "full"}
+)
 class _MergeByArrival(ClusterMetadata):
+    """The entry that arrives last is kept, whatever its version.
+
+    Shows as: knowledge gets older when messages are late.
+    """
+
     def _begin_generation(self, node: str, generation: int) -> NodeState:
         self.states[node] = _ByArrivalState(generation)
         return self.states[node]
 
 
+@BUGS.plant("reply-not-merged", "GO-M2", part="node", options={"exchange": "digest"})
+class _ReplyNotMerged(GossipNode):
+    """A node that opened an exchange does not merge the entries that come back.
+
+    Shows as: where only replies carry values, no node ever learns anything.
+    """
+
+    def _handle_states(self, _: NodeId, message: GossipStates) -> None:
+        """Throw the entries away."""
+
+
+@_RESTARTS.plant("no-generation", "GO-M3", part="generation", caught_by=("GO-I2", "convergence"))
+def _always_the_first(_: GenerationClock) -> int:
+    """A restarted node counts its versions from one again, in the old generation.
+
+    Shows as: the statements of the node from before its restart are believed for ever.
+    """
+    return 1
+
+
+@_RESTARTS.plant(
+    "own-entry-overwritten",
+    "GO-M4",
+    part="metadata",
+    caught_by=("GO-I1", "GO-I2", "convergence"),
+    options={"seeds": "3"},
+)
 class _OwnEntryOverwritten(ClusterMetadata):
+    """A node believes what others tell it about itself.
+
+    Shows as: a restarted node takes its old statements for its own.
+    """
+
     def merge(self, deltas: Mapping[str, Delta]) -> list[tuple[str, str, Entry]]:
         taken = super().merge(deltas)
         if self.own in deltas:
@@ -164,7 +95,7 @@ class _OwnEntryOverwritten(ClusterMetadata):
         return [(self.own, key, entry) for key, entry in delta.entries.items() if state.take(key, entry)]
 
     def newer_than(self, digest: Mapping[str, Sequence[int]], entries_max: int) -> dict[str, Delta]:
-        """An older generation of the other itself is sent too, as if generations were no reason to keep silent."""
+        """Return also the older generation of a node that asks, as if its new generation did not supersede it."""
         found = super().newer_than(digest, entries_max)
         for node, state in self.states.items():
             if node not in found and node in digest and digest[node][0] > state.generation:
@@ -172,19 +103,52 @@ class _OwnEntryOverwritten(ClusterMetadata):
         return found
 
 
+@BUGS.plant(
+    "always-the-first-peers",
+    "GO-M5",
+    part="choose",
+    campaign="gossip-seeds",
+    options={"fanout": "1", "seed_every": "0", "exchange": "digest"},
+)
+def _first_peers(pool: Sequence[str], fanout: int, _: Callable[[int, int], int]) -> list[str]:
+    """A node asks the same peers in every round.
+
+    Shows as: when they are down nothing spreads.
+    """
+    return chosen_peers(pool, fanout, lambda _draw, _bound: 0)
+
+
+@BUGS.plant("digest-off-by-one", "GO-M6", part="metadata")
 class _OffByOne(ClusterMetadata):
+    """An entry just above the digest is taken for known.
+
+    Shows as: the last thing a node said never spreads.
+    """
+
     def _shared_version(self, state: NodeState, known: Sequence[int] | None) -> int | None:
         shared = super()._shared_version(state, known)
         return None if shared is None else shared + 1
 
 
+@BUGS.plant("one-key-erases-the-other", "GO-M7", part="metadata")
 class _OneKeyErasesTheOther(ClusterMetadata):
+    """A node's second statement replaces its first, under whatever key.
+
+    Shows as: the owner does not know its own statement, and other nodes do.
+    """
+
     def _say(self, key: str, value: Any, *, deleted: bool) -> Entry:
         self.states[self.own].entries.clear()
         return super()._say(key, value, deleted=deleted)
 
 
+@BUGS.plant("version-not-incremented", "GO-M10", part="metadata", caught_by=("GO-I2", "convergence"))
 class _SameVersion(ClusterMetadata):
+    """A changed entry keeps the version of the entry that it replaces.
+
+    Shows as: changes never spread; one version has two values.
+    """
+
     def _say(self, key: str, value: Any, *, deleted: bool) -> Entry:
         state = self.states[self.own]
         known = state.entries.get(key)
@@ -194,7 +158,13 @@ class _SameVersion(ClusterMetadata):
         return state.entries[key]
 
 
+@BUGS.plant("versions-counted-per-key", "GO-M11", part="metadata")
 class _PerKeyVersions(ClusterMetadata):
+    """Versions are counted per key, while the digest has one per node.
+
+    Shows as: a key that changed less often than another one never spreads.
+    """
+
     def _say(self, key: str, value: Any, *, deleted: bool) -> Entry:
         state = self.states[self.own]
         known = state.entries.get(key)
@@ -203,7 +173,13 @@ class _PerKeyVersions(ClusterMetadata):
         return entry
 
 
+@_RESTARTS.plant("generations-merged", "GO-M12", part="metadata", caught_by=("convergence", "GO-I1", "GO-I2"))
 class _GenerationsMerged(ClusterMetadata):
+    """The entries of a lower generation are kept when a higher one begins.
+
+    Shows as: statements that a node no longer makes are still believed.
+    """
+
     def _begin_generation(self, node: str, generation: int) -> NodeState:
         before = self.states.get(node)
         state = super()._begin_generation(node, generation)
@@ -212,47 +188,12 @@ class _GenerationsMerged(ClusterMetadata):
         return state
 
 
+@_RESTARTS.plant("gap-accepted", "GO-R15", part="metadata")
 class _GapAccepted(ClusterMetadata):
+    """A delta is merged although the entries below it were never received.
+
+    Shows as: the digest claims entries that the node lacks, and it never gets them.
+    """
+
     def _merge_node(self, node: str, delta: Delta) -> list[tuple[str, str, Entry]]:
         return super()._merge_node(node, Delta(delta.generation, 0, delta.entries))
-
-
-class _ReplyNotMerged(GossipNode):
-    def _handle_states(self, _: NodeId, message: GossipStates) -> None:
-        """What comes back is thrown away."""
-
-
-def _first_peers(pool: Sequence[str], fanout: int, _: Callable[[int, int], int]) -> list[str]:
-    return chosen_peers(pool, fanout, lambda _draw, _bound: 0)
-
-
-def _metadata(change: type[ClusterMetadata]) -> Callable[[Parts], Parts]:
-    changed: Callable[[Parts], Parts] = layered("metadata", change)
-    return changed
-
-
-_CHANGES: dict[str, Callable[[Parts], Parts]] = {
-    "merge-by-arrival": _metadata(_MergeByArrival),
-    "no-generation": lambda parts: replace(parts, generation=lambda _: 1),
-    "own-entry-overwritten": _metadata(_OwnEntryOverwritten),
-    "always-the-first-peers": lambda parts: replace(parts, choose=_first_peers),
-    "digest-off-by-one": _metadata(_OffByOne),
-    "one-key-erases-the-other": _metadata(_OneKeyErasesTheOther),
-    "version-not-incremented": _metadata(_SameVersion),
-    "versions-counted-per-key": _metadata(_PerKeyVersions),
-    "generations-merged": _metadata(_GenerationsMerged),
-    "gap-accepted": _metadata(_GapAccepted),
-}
-
-
-_NODES: dict[str, type[GossipNode]] = {"reply-not-merged": _ReplyNotMerged}
-
-
-def node_class(names: Iterable[str]) -> type[GossipNode]:
-    """The node with those of the planted bugs `names` that sit in it."""
-    return class_with_bugs(names, GossipNode, _NODES)
-
-
-def mutated_parts(names: Iterable[str]) -> Parts:
-    """The parts of a node with the planted bugs `names`, the correct ones with none. Raises UsageError."""
-    return with_bugs("gossip", names, Parts(), _CHANGES, elsewhere=_NODES)

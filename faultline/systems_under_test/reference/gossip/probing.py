@@ -1,4 +1,4 @@
-"""SWIM's prober and its news, put on the ports of a node of `gossip`."""
+"""SWIM's prober and its news on the ports of a node of `gossip`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _HELPERS = 3
 
 
 class Probing:
-    """Probes one peer a period when the detector is `swim`; otherwise it never begins, and knows of no dead."""
+    """The probing of one peer in each period; it never begins, and knows of no dead, unless the detector is `swim`."""
 
     def __init__(
         self,
@@ -37,37 +37,38 @@ class Probing:
         self._known: list[str] = []
 
     def begin_period(self, known: Iterable[str] = ()) -> None:
-        """Judge the peer of the last period and ask another."""
+        """Judge the peer of the last period and probe another one."""
         self._known = [node for node in known if node != self._ports.node_id]
         for target in self._choose(self._known, 1, "probe"):
             self._prober.probe(target)
+            # Half a period is left for helpers to answer before the next one judges the peer.
             self._ports.timers.after(self._settings.gossip_interval_us // 2, self._helpers_for(target))
 
     def is_up(self, node: str) -> bool:
-        """Whether nobody has said that `node` is dead, or somebody took it back."""
+        """Return whether `node` was never declared dead, or has refuted it since."""
         return not self._membership.is_dead(node)
 
     def news(self) -> list[News]:
-        """What to tell with every gossip, so that lost news come late and not never."""
+        """Return the news to send with every gossip, so that lost news arrive late instead of never."""
         return self._membership.all() if self._settings.detector == "swim" else []
 
     def hear(self, news: Iterable[News]) -> None:
-        """Take news in, and pass on at once what was new."""
+        """Take in news, and pass on the fresh ones at once."""
         if fresh := self._membership.hear(news):
             self._mark(fresh)
             for peer in self._choose(self._known, 1, "news"):
                 self._ports.network.send(NodeId(peer), NewsMessage(fresh))
 
     def handle_ping(self, source: NodeId, message: Ping) -> None:
-        """Here I am."""
+        """Answer a probe of this node."""
         self._ports.network.send(source, Acknowledgement(message.number, self._ports.node_id, message.asked_by))
 
     def handle_request(self, source: NodeId, message: PingRequest) -> None:
-        """Ask for somebody else: the answer comes back this way."""
+        """Probe `message.target` for `source`; its answer comes back through this node."""
         self._ports.network.send(NodeId(message.target), Ping(message.number, source))
 
     def handle_acknowledgement(self, message: Acknowledgement) -> None:
-        """Note that the node is there, or pass it on to whoever had asked."""
+        """Note that the node is there, or pass the answer on to the node that asked."""
         if message.asked_by == self._ports.node_id:
             self._prober.acknowledged(message.node, message.number)
         else:

@@ -1,8 +1,8 @@
-"""The system `gossip`: metadata of every node, known to all after a while, without a leader and without a quorum.
+"""The system `gossip`: metadata of every node, known to all nodes after a while, without a leader and without a quorum.
 
-Each key belongs to one node, which alone says something under it; a client reads what *its* node has heard. Nothing is
-promised about when news arrive, except that they do, and that nobody falls behind what he knew. Which nodes are up is
-judged by heartbeats in the gossip or by SWIM (option `detector`).
+Each key belongs to one node, and only that node says something under it. A client reads what *its* node has heard. News
+arrive some time, and no node falls behind what it knew; nothing is promised about when. Heartbeats in the gossip or
+SWIM tell which nodes are up (option `detector`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from faultline.systems_under_test.reference.gossip.limits import not_promised
 from faultline.systems_under_test.reference.gossip.messages import MESSAGES
 from faultline.systems_under_test.reference.gossip.node import GossipNode
 from faultline.systems_under_test.reference.gossip.options import OPTIONS, GossipSettings
-from faultline.systems_under_test.reference.gossip.planted_bugs import PLANTED_BUGS, mutated_parts, node_class
+from faultline.systems_under_test.reference.gossip.planted_bugs import BUGS
 
 __all__ = ["Gossip"]
 
@@ -32,24 +32,23 @@ class Gossip:
     """The system as the harness sees it: implements `NodeSystem`."""
 
     name = "gossip"
-    promise = (
-        "what a node says is known to all live, connected nodes after some rounds, and nobody's knowledge gets older"
-    )
+    promise = "all live, connected nodes know after some rounds what a node says, and no node's knowledge gets older"
     summary = "metadata spread by push-pull gossip with versions and generations; heartbeats, phi accrual or SWIM"
     patterns = ("gossip-dissemination", "generation-clock", "heartbeat", "versioned-value")
     functions = ("read", "write", "view")
     usual_workload = "metadata"
     usual_nodes = 5
     options: Mapping[str, OptionDescription] = OPTIONS
-    planted_bugs: Mapping[str, PlantedBug] = PLANTED_BUGS
+    planted_bugs: Mapping[str, PlantedBug] = BUGS.planted_bugs
     features: tuple[Feature, ...] = FEATURES
     messages: tuple[type[msgspec.Struct], ...] = MESSAGES
 
     def node(
         self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], planted_bugs: frozenset[str]
     ) -> GossipNode:
-        """A node with empty memory over `ports`. Raises UsageError for options or planted bugs it cannot use."""
-        return node_class(planted_bugs)(ports, members, GossipSettings.read(options), mutated_parts(planted_bugs))
+        """Return a node with empty memory over `ports`. Raise `UsageError` for unusable options or bugs."""
+        node_class = BUGS.node(GossipNode, planted_bugs)
+        return node_class(ports, members, GossipSettings.read(options), BUGS.parts(planted_bugs))
 
     def client(
         self,
@@ -59,13 +58,13 @@ class Gossip:
         options: Mapping[str, str],
         planted_bugs: frozenset[str],
     ) -> GossipClient:
-        """A client that reads what `node` has heard."""
+        """Return a client that reads what `node` has heard."""
         return GossipClient(ports, members, node, GossipSettings.read(options))
 
     def not_promised(self, asked: Asked) -> str | None:
-        """Why what a workload judges by need not hold, in a clause; None when it must."""
+        """Return in a clause why the claim of the workload need not hold; None when it must."""
         return not_promised(asked)
 
     def invariants(self) -> list[Invariant]:
-        """Fresh instances of the system's invariants."""
+        """Return fresh instances of the invariants."""
         return gossip_invariants()

@@ -29,4 +29,4 @@ FEATURES = (
     Feature("torn-tail-dropped", "a member found the end of its log torn, and dropped it"),
     *(msgspec.structs.replace(feature, needs={}) for feature in (*ELECTION_FEATURES, *LOG_FEATURES)),
 )
-"""All that the system can enter, its coordinators included."""
+"""The states and steps that runs can reach, those of the coordinators included."""

@@ -1,16 +1,14 @@
-"""The planted bugs of `partitioned-kv`: each a record, and a change to one of its parts.
+"""The planted bugs of `partitioned-kv`: each a class put in front of the part that it breaks.
 
-They break it for good: never use them outside the harness.
+They break the system for good: never use them outside the harness.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from zlib import crc32
 
-from faultline.harness.system import PlantedBug
 from faultline.harness.world.ports import NodeId
 from faultline.systems_under_test.patterns.data_partitioning.cluster_directory import (
     ClusterDirectory,
@@ -34,163 +32,43 @@ from faultline.systems_under_test.reference.partitioned_kv.coordinator import Co
 from faultline.systems_under_test.reference.partitioned_kv.messages import PartitionRequest, PartitionResponse
 from faultline.systems_under_test.reference.partitioned_kv.node import NodeParts, PartitionedNode
 from faultline.systems_under_test.reference.shared.key_commands import GetValue
-from faultline.systems_under_test.reference.shared.planted_bugs import (
-    LazyFlush,
-    class_with_bugs,
-    layered,
-    together,
-    with_bugs,
-)
+from faultline.systems_under_test.reference.shared.planted_bugs import LazyFlush, PlantedBugs
 
-__all__ = ["PLANTED_BUGS", "client_class", "mutated_parts", "node_class"]
+__all__ = ["BUGS"]
 
-_PATTERN = "fixed-partitions"
-
-_RECORDS = (
-    PlantedBug(
-        name="salted-hash",
-        pattern=_PATTERN,
-        id="FXP-M1",
-        summary="keys are hashed with a salt that differs from process to process, as Python's hash() does",
-        shows_as="each client finds another partition for a key: what one wrote is not there for the next",
-        campaign="partition-moves",
-        caught_by=("linearizability", "FXP-I1", "FXP-I6"),
-    ),
-    PlantedBug(
-        name="mod-live-nodes",
-        pattern=_PATTERN,
-        id="FXP-M2",
-        summary="the hash is taken modulo the number of live members",
-        shows_as="keys vanish when a member joins, and come back when it dies",
-        campaign="partition-moves",
-        caught_by=("linearizability", "FXP-I1", "FXP-I6"),
-    ),
-    PlantedBug(
-        name="host-again-empties",
-        pattern=_PATTERN,
-        id="FXP-M3",
-        summary="a repeated HostPartition puts a new, empty partition in the place of the one that is there",
-        shows_as="acknowledged writes are gone",
-        campaign="partition-moves",
-        caught_by=("linearizability",),
-    ),
-    PlantedBug(
-        name="writes-while-migrating",
-        pattern=_PATTERN,
-        id="FXP-M4",
-        summary="a partition takes writes while its data is on the way to the next owner",
-        shows_as="what was acknowledged meanwhile is missing at the new owner",
-        campaign="partition-moves",
-        caught_by=("linearizability",),
-    ),
-    PlantedBug(
-        name="late-move-overwrites",
-        pattern=_PATTERN,
-        id="FXP-M5",
-        summary="a MovePartition that comes late or twice replaces what the new owner has written since",
-        shows_as="old values come back",
-        campaign="partition-moves",
-        caught_by=("linearizability", "FXP-R27"),
-    ),
-    PlantedBug(
-        name="table-before-data",
-        pattern=_PATTERN,
-        id="FXP-M6",
-        summary="the table names the new owner as soon as a move is decided, and that one begins with nothing",
-        shows_as="reads find nothing where there was something",
-        campaign="partition-moves",
-        caught_by=("linearizability", "FXP-I2", "FXP-I4"),
-    ),
-    PlantedBug(
-        name="moves-of-the-leader-only",
-        pattern=_PATTERN,
-        id="FXP-M7",
-        summary="only the leader that proposed a move drives it; the next one does not know of it",
-        shows_as="after a change of leader the partition stays read-only for ever",
-        campaign="partition-leaders",
-        caught_by=("FXP-I4",),
-    ),
-    PlantedBug(
-        name="surplus-dropped",
-        pattern=_PATTERN,
-        id="FXP-M8",
-        summary="partitions that are above the average and fit nowhere are left out of the new table",
-        shows_as="the last partitions have no owner any more",
-        campaign="partition-moves",
-        caught_by=("linearizability", "FXP-I2"),
-    ),
-    PlantedBug(
-        name="absent-instead-of-refused",
-        pattern=_PATTERN,
-        id="FXP-M9",
-        summary="a node that does not host a partition answers that the key is not there",
-        shows_as="a client with an old table reads nothing where there was something",
-        campaign="partition-moves",
-        caught_by=("linearizability",),
-    ),
-    PlantedBug(
-        name="partitions-from-one",
-        pattern=_PATTERN,
-        id="FXP-M10",
-        summary="partitions are numbered from 1 when they are assigned, and from 0 when a key is looked up",
-        shows_as="the keys of partition 0 have no place",
-        campaign="partition-moves",
-        caught_by=("FXP-I2",),
-    ),
-    PlantedBug(
-        name="move-before-flush",
-        pattern=_PATTERN,
-        id="FXP-R29",
-        summary="what a partition's host writes down is flushed up to 200 ms later",
-        shows_as="a killed node forgets writes, and that it had sent a partition away",
-        campaign="partition-durability",
-        caught_by=("linearizability", "FXP-I2", "FXP-I4"),
-    ),
-    PlantedBug(
-        name="no-wrap-around",
-        pattern=_PATTERN,
-        id="FXP-M11",
-        summary="after the last token the circle does not begin again: what lies above it goes to the last node",
-        shows_as="partitions at the end of the circle are at another node than the ring says",
-        campaign="single-token-ring",
-        caught_by=("FXP-R32",),
-    ),
-    PlantedBug(
-        name="tokens-by-cluster-size",
-        pattern=_PATTERN,
-        id="FXP-R34",
-        summary="the tokens of a node are drawn anew when the number of nodes changes",
-        shows_as="when a node joins, partitions move between those who were there before",
-        campaign="token-ring",
-        caught_by=("FXP-R32",),
-    ),
-    PlantedBug(
-        name="several-join-at-once",
-        pattern=_PATTERN,
-        id="FXP-R35",
-        summary="all nodes that want to join the ring get their partitions at the same time",
-        shows_as="partitions are on their way to two nodes",
-        campaign="token-ring",
-        caught_by=("FXP-R35",),
-    ),
-)
-
-PLANTED_BUGS: dict[str, PlantedBug] = {record.name: record for record in _RECORDS}
-"""Every planted bug by name."""
+BUGS = PlantedBugs("partitioned-kv", NodeParts, pattern="fixed-partitions", campaign="partition-moves")
 
 
+@BUGS.plant("salted-hash", "FXP-M1", part="client", caught_by=("linearizability", "FXP-I1", "FXP-I6"))
 class _SaltedHash(PartitionedClient):
+    """Keys are hashed with a salt that differs from process to process, as Python's hash() does.
+
+    Shows as: each client finds another partition for a key, and misses the writes of the others.
+    """
+
     def _partition_of(self, key: str) -> int:
         salt = crc32(self._ports.node_id.encode())
         return (partition_hash(key) ^ salt) % len(self._table.entries)
 
 
+@BUGS.plant("mod-live-nodes", "FXP-M2", part="client", caught_by=("linearizability", "FXP-I1", "FXP-I6"))
 class _ModLiveNodes(PartitionedClient):
+    """The hash is taken modulo the number of live members.
+
+    Shows as: keys vanish when a member joins, and come back when it dies.
+    """
+
     def _partition_of(self, key: str) -> int:
         return partition_hash(key) % max(1, len(self._table.live))
 
 
+@BUGS.plant("host-again-empties", "FXP-M3", part="host", caught_by=("linearizability",))
 class _HostAgainEmpties(PartitionHost):
+    """A repeated HostPartition puts a new, empty partition in the place of the old one.
+
+    Shows as: acknowledged writes are gone.
+    """
+
     def host(self, partition: int, generation: int, *, fresh: bool) -> bool:
         hosted = self.partitions.get(partition)
         if hosted is not None and hosted.generation == generation and hosted.state == SERVING:
@@ -199,12 +77,24 @@ class _HostAgainEmpties(PartitionHost):
         return super().host(partition, generation, fresh=fresh)
 
 
+@BUGS.plant("writes-while-migrating", "FXP-M4", part="host", caught_by=("linearizability",))
 class _WritesWhileMigrating(PartitionHost):
+    """A partition takes writes while its data is on the way to the next owner.
+
+    Shows as: the writes acknowledged meanwhile are missing at the new owner.
+    """
+
     def writable(self, partition: int, generation: int) -> HostedPartition:
         return self.readable(partition, generation)
 
 
+@BUGS.plant("late-move-overwrites", "FXP-M5", part="host", caught_by=("linearizability", "FXP-R27"))
 class _LateMoveOverwrites(PartitionHost):
+    """A MovePartition that comes late or twice replaces the later writes of the new owner.
+
+    Shows as: old values come back.
+    """
+
     def install(self, migration: Migration, content: PartitionContent) -> bool:
         hosted = self.partitions.get(migration.partition)
         if hosted is not None and hosted.generation >= migration.generation and hosted.state != MIGRATING:
@@ -213,7 +103,15 @@ class _LateMoveOverwrites(PartitionHost):
         return super().install(migration, content)
 
 
+@BUGS.plant(
+    "table-before-data", "FXP-M6", part="coordinator_parts.directory", caught_by=("linearizability", "FXP-I2", "FXP-I4")
+)
 class _TableBeforeData(ClusterDirectory):
+    """The table names the new owner as soon as a move is decided, and that one begins empty.
+
+    Shows as: reads find no value for keys that were written.
+    """
+
     def _begin(self, migration: Migration) -> bool:
         begins = super()._begin(migration)
         if begins:
@@ -221,7 +119,10 @@ class _TableBeforeData(ClusterDirectory):
         return begins
 
 
+@BUGS.also("table-before-data", part="host")
 class _BeginsWithNothing(PartitionHost):
+    """The new owner takes the partition for one that was never anywhere."""
+
     def host(self, partition: int, generation: int, *, fresh: bool) -> bool:
         if self.known_generation(partition) < generation:
             self._begin_empty(partition, generation)
@@ -229,7 +130,15 @@ class _BeginsWithNothing(PartitionHost):
         return super().host(partition, generation, fresh=fresh)
 
 
+@BUGS.plant(
+    "moves-of-the-leader-only", "FXP-M7", part="coordinator", campaign="partition-leaders", caught_by=("FXP-I4",)
+)
 class _MovesOfTheLeaderOnly(Coordinator):
+    """Only the leader that proposed a move drives it; the next one does not know of it.
+
+    Shows as: after a change of leader the partition stays read-only for ever.
+    """
+
     def became_leader(self) -> None:
         self._known_before = dict(self.directory.pending)
         super().became_leader()
@@ -239,7 +148,13 @@ class _MovesOfTheLeaderOnly(Coordinator):
         return {number: move for number, move in super()._moves_to_drive().items() if before.get(number) != move}
 
 
+@BUGS.plant("surplus-dropped", "FXP-M8", part="coordinator_parts.directory", caught_by=("linearizability", "FXP-I2"))
 class _SurplusDropped(ClusterDirectory):
+    """Partitions that are above the average and fit nowhere are left out of the new table.
+
+    Shows as: the last partitions have no owner any more.
+    """
+
     def table(self) -> PartitionTable:
         table = super().table()
         live = max(1, len(table.live))
@@ -247,13 +162,13 @@ class _SurplusDropped(ClusterDirectory):
         return PartitionTable(table.version, table.entries[:kept], table.live)
 
 
-class _PartitionsFromOne(ClusterDirectory):
-    def table(self) -> PartitionTable:
-        table = super().table()
-        return PartitionTable(table.version, table.entries[1:], table.live)
-
-
+@BUGS.plant("absent-instead-of-refused", "FXP-M9", part="node", caught_by=("linearizability",))
 class _AbsentInsteadOfRefused(PartitionedNode):
+    """A node that does not host a partition answers that the key is not there.
+
+    Shows as: a client with an old table finds no value for keys that were written.
+    """
+
     def _refuse(self, source: NodeId, request: PartitionRequest) -> None:
         if type(request.command) is GetValue:
             self.ports.network.send(source, PartitionResponse(request.request_number))
@@ -261,8 +176,30 @@ class _AbsentInsteadOfRefused(PartitionedNode):
             super()._refuse(source, request)
 
 
+@BUGS.plant("partitions-from-one", "FXP-M10", part="coordinator_parts.directory", caught_by=("FXP-I2",))
+class _PartitionsFromOne(ClusterDirectory):
+    """Partitions are numbered from 1 when they are assigned, and from 0 when a key is looked up.
+
+    Shows as: the keys of partition 0 have no place.
+    """
+
+    def table(self) -> PartitionTable:
+        table = super().table()
+        return PartitionTable(table.version, table.entries[1:], table.live)
+
+
+@BUGS.plant(
+    "move-before-flush",
+    "FXP-R29",
+    part="host",
+    campaign="partition-durability",
+    caught_by=("linearizability", "FXP-I2", "FXP-I4"),
+)
 class _MoveBeforeFlush(LazyFlush, PartitionHost):
-    pass
+    """A partition's host flushes its log up to 200 ms late.
+
+    Shows as: a killed node forgets writes, and that it had sent a partition away.
+    """
 
 
 class _EndsAtTheLastToken(TokenRing):
@@ -270,60 +207,41 @@ class _EndsAtTheLastToken(TokenRing):
         return min(bisect_left(self._sorted, hashed), len(self._sorted) - 1)
 
 
+@BUGS.plant(
+    "no-wrap-around", "FXP-M11", part="coordinator_parts.ring", campaign="single-token-ring", caught_by=("FXP-R32",)
+)
 class _NoWrapAround(RingAssignment):
+    """After the last token the circle does not begin again: partitions above it go to the last node.
+
+    Shows as: partitions at the end of the circle are at another node than the ring says.
+    """
+
     ring_type = _EndsAtTheLastToken
 
 
+@BUGS.plant(
+    "tokens-by-cluster-size", "FXP-R34", part="coordinator_parts.ring", campaign="token-ring", caught_by=("FXP-R32",)
+)
 class _TokensByClusterSize(RingAssignment):
+    """The tokens of a node are drawn anew when the number of nodes changes.
+
+    Shows as: when a node joins, partitions move between the older nodes.
+    """
+
     def tokens(self, member: str, members: int) -> list[int]:
         return tokens_of(member, members, self._tokens_per_node)
 
 
+@BUGS.plant(
+    "several-join-at-once", "FXP-R35", part="coordinator_parts.ring", campaign="token-ring", caught_by=("FXP-R35",)
+)
 class _SeveralJoinAtOnce(RingAssignment):
+    """All nodes that want to join the ring get their partitions at the same time.
+
+    Shows as: partitions are on their way to two nodes.
+    """
+
     def plan(self, owners: Sequence[str], live: Sequence[str]) -> list[PartitionMove]:
         right = self.owners({*owners, *live})
         moves = (PartitionMove(number, owner, right[number]) for number, owner in enumerate(owners))
         return [move for move in moves if move.source != move.target and {move.source, move.target} <= set(live)]
-
-
-def _coordinator_part(part: str, change: type) -> Callable[[NodeParts], NodeParts]:
-    def changed(parts: NodeParts) -> NodeParts:
-        return replace(parts, coordinator_parts=layered(part, change)(parts.coordinator_parts))
-
-    return changed
-
-
-_CHANGES: dict[str, Callable[[NodeParts], NodeParts]] = {
-    "host-again-empties": layered("host", _HostAgainEmpties),
-    "writes-while-migrating": layered("host", _WritesWhileMigrating),
-    "late-move-overwrites": layered("host", _LateMoveOverwrites),
-    "table-before-data": together(
-        layered("host", _BeginsWithNothing), _coordinator_part("directory", _TableBeforeData)
-    ),
-    "moves-of-the-leader-only": layered("coordinator", _MovesOfTheLeaderOnly),
-    "surplus-dropped": _coordinator_part("directory", _SurplusDropped),
-    "partitions-from-one": _coordinator_part("directory", _PartitionsFromOne),
-    "no-wrap-around": _coordinator_part("ring", _NoWrapAround),
-    "tokens-by-cluster-size": _coordinator_part("ring", _TokensByClusterSize),
-    "several-join-at-once": _coordinator_part("ring", _SeveralJoinAtOnce),
-    "move-before-flush": layered("host", _MoveBeforeFlush),
-}
-
-_CLIENTS: dict[str, type[PartitionedClient]] = {"salted-hash": _SaltedHash, "mod-live-nodes": _ModLiveNodes}
-
-_NODES: dict[str, type[PartitionedNode]] = {"absent-instead-of-refused": _AbsentInsteadOfRefused}
-
-
-def client_class(names: Iterable[str]) -> type[PartitionedClient]:
-    """The client with those of the planted bugs `names` that sit in it."""
-    return class_with_bugs(names, PartitionedClient, _CLIENTS)
-
-
-def node_class(names: Iterable[str]) -> type[PartitionedNode]:
-    """The node with those of the planted bugs `names` that sit in it."""
-    return class_with_bugs(names, PartitionedNode, _NODES)
-
-
-def mutated_parts(names: Iterable[str]) -> NodeParts:
-    """The parts of a node with the planted bugs `names`, the correct ones with none. Raises UsageError."""
-    return with_bugs("partitioned-kv", names, NodeParts(), _CHANGES, elsewhere=(*_CLIENTS, *_NODES))

@@ -1,8 +1,8 @@
 """The system `partitioned-kv`: keys spread over the nodes in fixed partitions, which move while clients work.
 
-The first nodes form a small consistent core among themselves; its leader coordinates: members, table, moves. A
-partition is at one node (replication factor 1), so it is away while its node is down; nothing is lost as long as disks
-are not.
+The first nodes form a small consistent core among themselves. Its leader coordinates the members, the table and the
+moves. A partition is at one node (replication factor 1), so it is away while its node is down; no write is lost as long
+as the disks are not.
 """
 
 from __future__ import annotations
@@ -19,16 +19,10 @@ from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.reference.partitioned_kv.client import FUNCTIONS, PartitionedClient
 from faultline.systems_under_test.reference.partitioned_kv.features import FEATURES
 from faultline.systems_under_test.reference.partitioned_kv.invariants import partition_invariants
-from faultline.systems_under_test.reference.partitioned_kv.limits import not_promised
 from faultline.systems_under_test.reference.partitioned_kv.messages import MESSAGES
 from faultline.systems_under_test.reference.partitioned_kv.node import PartitionedNode
 from faultline.systems_under_test.reference.partitioned_kv.options import OPTIONS, PartitionSettings
-from faultline.systems_under_test.reference.partitioned_kv.planted_bugs import (
-    PLANTED_BUGS,
-    client_class,
-    mutated_parts,
-    node_class,
-)
+from faultline.systems_under_test.reference.partitioned_kv.planted_bugs import BUGS
 from faultline.systems_under_test.reference.raft.messages import RAFT_MESSAGES
 
 __all__ = ["PartitionedKv"]
@@ -51,16 +45,16 @@ class PartitionedKv:
     )
     functions = FUNCTIONS
     options: Mapping[str, OptionDescription] = OPTIONS
-    planted_bugs: Mapping[str, PlantedBug] = PLANTED_BUGS
+    planted_bugs: Mapping[str, PlantedBug] = BUGS.planted_bugs
     features: tuple[Feature, ...] = FEATURES
     messages: tuple[type[msgspec.Struct], ...] = (*RAFT_MESSAGES, *MESSAGES)
 
     def node(
         self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], planted_bugs: frozenset[str]
     ) -> PartitionedNode:
-        """A node with empty memory over `ports`. Raises UsageError for options or planted bugs it cannot use."""
-        settings = PartitionSettings.read(options, len(members))
-        return node_class(planted_bugs)(ports, members, settings, mutated_parts(planted_bugs))
+        """Return a node with empty memory. Raise `UsageError` for options or planted bugs it cannot use."""
+        settings = PartitionSettings.for_cluster(options, len(members))
+        return BUGS.node(PartitionedNode, planted_bugs)(ports, members, settings, BUGS.parts(planted_bugs))
 
     def client(
         self,
@@ -70,13 +64,17 @@ class PartitionedKv:
         options: Mapping[str, str],
         planted_bugs: frozenset[str],
     ) -> PartitionedClient:
-        """A client that asks `node` for the table first."""
-        return client_class(planted_bugs)(ports, members, node, PartitionSettings.read(options, len(members)))
+        """Return a client that asks `node` for the table first."""
+        settings = PartitionSettings.for_cluster(options, len(members))
+        return BUGS.client(PartitionedClient, planted_bugs)(ports, members, node, settings)
 
     def not_promised(self, asked: Asked) -> str | None:
-        """Why what a workload judges by need not hold, in a clause; None when it must."""
-        return not_promised(asked)
+        """Return a clause that says why the workload's checks need not hold; None when they must."""
+        late, least = asked.number("late_nodes"), asked.number("minimum_cluster_size")
+        if late and asked.nodes - late < least:
+            return f"with late_nodes={late} of {asked.nodes} fewer than minimum_cluster_size={least} are there at first"
+        return None
 
     def invariants(self) -> list[Invariant]:
-        """Fresh instances of the system's invariants."""
+        """Return new instances of the system's invariants."""
         return partition_invariants()

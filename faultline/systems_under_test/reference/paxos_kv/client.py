@@ -44,7 +44,7 @@ class PaxosKvClient:
         self._open = OpenOperation(ports)
 
     def start(self) -> None:
-        """Nothing to prepare: a client needs no session."""
+        """Do nothing: a client needs no session."""
 
     def invoke(self, operation: Operation, done: Callable[[Outcome], None]) -> None:
         """Perform `operation`, one of the functions of `consistent-core`."""
@@ -58,7 +58,7 @@ class PaxosKvClient:
         self._transmit()
 
     def receive(self, source: NodeId, message: Any) -> None:
-        """Take an answer; what does not belong to the request at hand is late, and ignored."""
+        """Take an answer; ignore a late one to an earlier request."""
         if not self._open or message.request_number != self._request_number:
             return
         if type(message) is ClientResponse:

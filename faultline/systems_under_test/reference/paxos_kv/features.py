@@ -19,7 +19,7 @@ FEATURES = (
     Feature("other-value-finished-first", "a proposer brought the value of another to its end before its own"),
     Feature("phase-timed-out", "a proposer had no quorum in time"),
     Feature("change-given-up", "a proposer gave up after too many attempts"),
-    Feature("laggard-caught-up", "a node learned what it had missed from a proposer that builds on it"),
+    Feature("laggard-caught-up", "a node learned a commit that it had missed from a proposer that builds on it"),
     Feature("client-retried", "a client asked again, as it was not answered"),
 )
-"""All that the system can enter."""
+"""Every mark that nodes and clients can report."""

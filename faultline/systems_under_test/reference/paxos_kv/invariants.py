@@ -1,6 +1,6 @@
 """The invariants of `paxos-kv`, checked on what its nodes report while a run goes on.
 
-As with `consistent-core`, nothing is concluded from what a node intends while it may die in the same instant. An
+As with `consistent-core`, nothing is concluded from a step of a node that may die in the same instant. An
 acceptor's promise counts as durable once a proposer has counted it; before that, it binds the living process only.
 A value counts as chosen when a proposer has counted a quorum, or a node was told so.
 
@@ -35,7 +35,7 @@ _Instance = tuple[str, int]
 
 
 class OneValuePerVersion(ReportingInvariant):
-    """PAX-I1, on what proposers saw chosen and what nodes were told."""
+    """PAX-I1, of the values that proposers saw chosen and those that nodes were told."""
 
     id = "PAX-I1"
     statement = "At most one value is chosen for each version of a key."
@@ -58,7 +58,7 @@ class OneValuePerVersion(ReportingInvariant):
 
 
 class ChosenValuesWereProposed(ReportingInvariant):
-    """PAX-I2: an adopted value is no proof, somebody must have wanted it as its own."""
+    """PAX-I2: an adopted value is no proof, some proposer must have proposed it as its own."""
 
     id = "PAX-I2"
     statement = "A chosen value was proposed for that version, by a proposer that was free to choose."
@@ -69,13 +69,13 @@ class ChosenValuesWereProposed(ReportingInvariant):
         self._proposed: dict[_Instance, list[int]] = {}
 
     def observe(self, time_us: int, node: str, event: ValueProposed | ValueChosen, report: Report) -> None:
-        """Remember what was wanted; look up what was chosen."""
+        """Remember the own values of proposers; look up the chosen ones among them."""
         wanted = self._proposed.setdefault((event.key, event.version), [])
         if type(event) is ValueProposed:
             if event.own:
                 wanted.append(event.checksum)
         elif event.checksum not in wanted:
-            sentence = f"{node} saw a value chosen for version {event.version} of {event.key} that nobody proposed."
+            sentence = f"{node} saw a value chosen for version {event.version} of {event.key} that no node proposed."
             self._breach(report, time_us, node, sentence)
 
 
@@ -91,13 +91,14 @@ class LaterProposalsAgree(ReportingInvariant):
         self._proposed: dict[_Instance, list[tuple[MonotonicId, int]]] = {}
 
     def observe(self, time_us: int, node: str, event: ValueProposed | ValueChosen, report: Report) -> None:
-        """Compare a proposal with what was chosen, and a choice with what was proposed."""
+        """Compare a proposal with the chosen value, and a chosen value with all proposals."""
         instance, now = (event.key, event.version), (event.generation, event.checksum)
         if type(event) is ValueProposed:
             self._proposed.setdefault(instance, []).append(now)
             if instance in self._chosen:
                 self._compare(time_us, node, instance, self._chosen[instance], now, report)
             return
+        # The lowest generation that chose a value binds the most proposals.
         self._chosen[instance] = min(now, self._chosen.get(instance, now))
         for proposed in self._proposed.get(instance, ()):
             self._compare(time_us, node, instance, now, proposed, report)
@@ -121,14 +122,14 @@ class LaterProposalsAgree(ReportingInvariant):
 
 
 class PromisesAreKept(ReportingInvariant):
-    """PAX-I4, over restarts too: a process starts from the promises that somebody had counted by then.
+    """PAX-I4, over restarts too: a process starts from the promises that proposers had counted by then.
 
-    A proposer counts its own promise while that is still being flushed. It was durable when a peer answers the same
-    generation, because the request to the peer left after it.
+    A proposer counts its own promise while that is still being flushed. The promise is durable once a peer answers the
+    same generation, because the request to the peer left after the flush.
     """
 
     id = "PAX-I4"
-    statement = "What an acceptor promised never decreases, and it accepts nothing below; restarts included."
+    statement = "The promise of an acceptor never decreases, and it accepts nothing below; restarts included."
     needs_order = True
     events = (Promised, Accepted, PromiseCounted, AcceptanceCounted, StoreStarted)
 
@@ -144,7 +145,7 @@ class PromisesAreKept(ReportingInvariant):
         event: Promised | Accepted | PromiseCounted | AcceptanceCounted | StoreStarted,
         report: Report,
     ) -> None:
-        """Raise the floor by what was promised; compare what is done with it."""
+        """Raise the floor with each promise; compare promises and acceptances with it."""
         if type(event) is StoreStarted:
             self._now[node] = dict(self._durable.get(node, {}))
         elif type(event) is PromiseCounted or type(event) is AcceptanceCounted:
@@ -158,6 +159,7 @@ class PromisesAreKept(ReportingInvariant):
         instance, acceptor = (event.key, event.version), event.acceptor
         own = self._own.setdefault(node, {})
         if acceptor == node:
+            # Not durable yet: it becomes so with the first answer of a peer (see above).
             own[instance] = event.generation
             return
         _raise(self._durable.setdefault(acceptor, {}), instance, event.generation)
@@ -179,7 +181,7 @@ class PromisesAreKept(ReportingInvariant):
 
 
 class OneProposalPerGeneration(ReportingInvariant):
-    """PAX-R3."""
+    """A generation proposes one value: PAX-R3."""
 
     id = "PAX-R3"
     statement = "A generation proposes one value in an instance: generations are unique, restarts included."
@@ -189,7 +191,7 @@ class OneProposalPerGeneration(ReportingInvariant):
         self._proposed: dict[tuple[str, int, MonotonicId], tuple[str, int]] = {}
 
     def observe(self, time_us: int, node: str, event: ValueProposed, report: Report) -> None:
-        """Remember what each generation proposed."""
+        """Remember the first proposal of each generation; compare later ones with it."""
         instance = (event.key, event.version, event.generation)
         first, checksum = self._proposed.setdefault(instance, (node, event.checksum))
         if checksum != event.checksum:
@@ -224,7 +226,7 @@ class CommitsMoveForward(ReportingInvariant):
 
 
 class RoundsAreLearned(ReportingInvariant):
-    """PAX-R4, of each process: whatever it promised, accepted or learned, it has heard of.
+    """PAX-R4, of each process: it knows the rounds that it promised, accepted or learned.
 
     A node's own attempt shows as the promise it gives itself.
     """
@@ -262,7 +264,7 @@ class ProposalsStandOnPromises(ReportingInvariant):
         self._counted: dict[tuple[str, str, int], MonotonicId] = {}
 
     def observe(self, time_us: int, node: str, event: PromiseCounted | ValueProposed, report: Report) -> None:
-        """Remember whose promises were counted; compare with what is proposed."""
+        """Remember the generation whose promises were counted; compare each proposal with it."""
         instance = (node, event.key, event.version)
         if type(event) is PromiseCounted:
             self._counted[instance] = event.generation

@@ -1,4 +1,4 @@
-"""What clients and nodes of `paxos-kv` say to each other; `PAXOS_KV_MESSAGES` lists what crosses the network.
+"""The messages of clients and nodes of `paxos-kv`; `PAXOS_KV_MESSAGES` lists all that cross the network.
 
 Commands and the answer are those of `consistent-core`. A client names itself: it needs no session, because every key
 remembers the last request of each client together with its value.

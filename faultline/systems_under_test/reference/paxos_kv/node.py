@@ -1,12 +1,12 @@
 """A node of `paxos-kv`: proposer and acceptor in one, for every key.
 
-Everything that happens to the node passes through its singular update queue, one at a time. A client's request becomes
-a change of its key; the proposer gets it decided; the answer is taken from the register that was decided.
+Every message and every timer of the node passes through its singular update queue, one at a time. A client's request
+becomes a change of its key; the proposer gets it decided; the answer is taken from the register that was decided.
 
     client ── request ──► update queue ──► proposer ── prepare, accept, commit ──► stores of all nodes
     client ◄── answer ──────────────────── the decided register
 
-`Parts` names the classes the node is built from; a planted bug is a subclass of one of them.
+`PaxosKvParts` names the classes the node is built from; most planted bugs are subclasses of one of them.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _QUEUE_CAPACITY = 1_000
 
 
 class ClientChange:
-    """A client's request on its way: implements `Change`, and answers the client at the end."""
+    """A client's request under way: implements `Change`, and answers the client at the end."""
 
     def __init__(self, node: PaxosKvNode, source: NodeId, request: PaxosClientRequest, deadline_us: int) -> None:
         self._node = node
@@ -56,7 +56,7 @@ class ClientChange:
         return type(self._request.command) is GetValue
 
     def wanted(self, committed: Commit | None) -> bytes | None:
-        """The register with the command executed; None when that request, or a later one of the client, stands in it.
+        """Return the register with the command executed; None if the request, or a later one of the client, is in it.
 
         A read is a no-op: the same register once more.
         """
@@ -66,11 +66,11 @@ class ClientChange:
         return register.after(request.client, request.request_number, request.command).encoded()
 
     def stands_in(self, last_request: int) -> bool:
-        """Was this request decided before, given the client's last one? The duplicate detection itself."""
+        """Return whether this request was decided before, given the client's last one: the duplicate detection."""
         return self._request.request_number <= last_request
 
     def finish(self, committed: Commit | None) -> None:
-        """Answer with what was decided; a late copy of an older request gets no answer."""
+        """Answer with the decided register; a late copy of an older request gets no answer."""
         request, register = self._request, register_in(committed)
         self._node.forget(request)
         if self._reads:
@@ -100,7 +100,7 @@ class _TimerRang:
 
 @dataclass(frozen=True, slots=True)
 class PaxosKvParts:
-    """The classes a node is built from; `local_reads` and `quorums` deviate only for a planted bug."""
+    """The classes a node is built from; `quorums` deviates only for a planted bug."""
 
     acceptor: Callable[[], Acceptor] = Acceptor
     ids: Callable[[str], MonotonicIds] = MonotonicIds
@@ -108,7 +108,6 @@ class PaxosKvParts:
     proposer: type[Proposer] = Proposer
     change: type[ClientChange] = ClientChange
     quorums: Callable[[PaxosKvSettings, int], PaxosQuorums] = PaxosKvSettings.quorums
-    local_reads: bool = False
 
 
 class PaxosKvNode:
@@ -144,10 +143,8 @@ class PaxosKvNode:
             self._handle, _QUEUE_CAPACITY, on_error=crash
         )
 
-    # -- Node ---------------------------------------------------------------------------------------------------------
-
     def start(self) -> None:
-        """Recover the acceptors. What was being proposed is forgotten; somebody finds it if it was accepted."""
+        """Recover the acceptors. Proposals under way are forgotten; a later proposer finds the accepted ones."""
         self.store.recover()
 
     def receive(self, source: NodeId, message: Any) -> None:
@@ -155,7 +152,7 @@ class PaxosKvNode:
         self._queue.post((source, message))
 
     def status(self) -> NodeStatus:
-        """Nobody leads; the highest round this node knows stands for a generation."""
+        """Return `ready`: no node leads; the highest round this node knows stands for a generation."""
         return NodeStatus(role=READY, generation=self.ids.round, detail={"undecided": len(self.proposer)})
 
     def _enter(self, callback: Callable[[], None]) -> None:
@@ -168,8 +165,6 @@ class PaxosKvNode:
         source, message = item
         self._handlers.take(source, message)
 
-    # -- acceptor -----------------------------------------------------------------------------------------------------
-
     def _handle_prepare(self, source: NodeId, request: PrepareRequest) -> None:
         response = self.store.prepare(request)
         if response is not None:
@@ -180,20 +175,13 @@ class PaxosKvNode:
         if response is not None:
             self.ports.network.send(source, response)
 
-    # -- clients ------------------------------------------------------------------------------------------------------
-
     def _handle_client_request(self, source: NodeId, request: PaxosClientRequest) -> None:
-        key = request.command.key
         if request in self._requests:
-            return
-        if self._parts.local_reads and type(request.command) is GetValue:
-            value = register_in(self.store.committed(key)).value
-            self.ports.network.send(source, ClientResponse(request.request_number, None, value))
             return
         self._requests.append(request)
         deadline_us = self.ports.clock.monotonic_us() + self.settings.client_timeout_us
-        self.proposer.submit(key, self._parts.change(self, source, request, deadline_us))
+        self.proposer.submit(request.command.key, self._parts.change(self, source, request, deadline_us))
 
     def forget(self, request: PaxosClientRequest) -> None:
-        """The request is answered: another copy of it is looked at anew."""
+        """Forget `request`, which is answered: another copy of it is taken up anew."""
         self._requests.remove(request)

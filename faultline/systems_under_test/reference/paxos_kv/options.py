@@ -1,83 +1,68 @@
-"""The options of `paxos-kv`: what can be set, and which combinations are refused."""
+"""The options of `paxos-kv`, and the combinations that are refused."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-import msgspec
+from typing import Annotated, ClassVar
 
 from faultline.harness.errors import UsageError
-from faultline.harness.system import OptionDescription
 from faultline.systems_under_test.patterns.data_replication.paxos import PaxosQuorums
 from faultline.systems_under_test.patterns.data_replication.paxos_proposer import ProposerTiming
-from faultline.systems_under_test.reference.shared.option_values import OptionValues
+from faultline.systems_under_test.reference.shared.settings import (
+    Choice,
+    Milliseconds,
+    Number,
+    Settings,
+    Switch,
+    options_of,
+)
 
-__all__ = ["PAXOS_KV_OPTIONS", "PaxosKvSettings"]
-
-_MAJORITY = "0"
-
-PAXOS_KV_OPTIONS: dict[str, OptionDescription] = {
-    "read_mode": OptionDescription(
-        default="no-op",
-        choices=("no-op", "prepare"),
-        summary="a read gets a no-op decided (the book), or ends after a prepare phase that found nothing under way",
-    ),
-    "rejections": OptionDescription(
-        default="on", choices=("on", "off"), summary="acceptors say no to what is stale, or stay silent"
-    ),
-    "prepare_quorum": OptionDescription(default=_MAJORITY, summary="promises an attempt needs; 0 is a majority"),
-    "accept_quorum": OptionDescription(default=_MAJORITY, summary="acceptances that choose a value; 0 is a majority"),
-    "phase_timeout_ms": OptionDescription(default="50", summary="how long a proposer waits for a quorum"),
-    "backoff_ms": OptionDescription(
-        default="10", summary="the longest random wait before a second attempt; it doubles with each further one"
-    ),
-    "attempts_max": OptionDescription(default="5", summary="attempts without a quorum after which a node gives up"),
-    "segment_size_bytes": OptionDescription(default="65536", summary="the size at which a log file is closed"),
-    "request_timeout_ms": OptionDescription(default="300", summary="after how long a client asks another node"),
-    "client_timeout_ms": OptionDescription(default="1000", summary="after how long a client gives up: outcome unknown"),
-}
-"""Every option with its default."""
+__all__ = ["OPTIONS", "PaxosKvSettings"]
 
 
-class PaxosKvSettings(msgspec.Struct, frozen=True, kw_only=True):
+class PaxosKvSettings(Settings, frozen=True):
     """The options, read and checked; times in microseconds. A quorum of 0 stands for a majority."""
 
-    prepares_only: bool
-    rejections: bool
-    prepare_quorum: int
-    accept_quorum: int
-    timing: ProposerTiming
-    segment_size_bytes: int
-    request_timeout_us: int
-    client_timeout_us: int
+    system: ClassVar[str] = "paxos-kv"
 
-    @classmethod
-    def read(cls, options: Mapping[str, str]) -> PaxosKvSettings:
-        """The settings of `options`, with defaults for what is left out. Raises UsageError."""
-        values = OptionValues("paxos-kv", PAXOS_KV_OPTIONS, options)
-        settings = cls(
-            prepares_only=values.choice("read_mode") == "prepare",
-            rejections=values.choice("rejections") == "on",
-            prepare_quorum=values.number("prepare_quorum", least=0),
-            accept_quorum=values.number("accept_quorum", least=0),
-            timing=ProposerTiming(
-                phase_us=values.microseconds("phase_timeout_ms"),
-                backoff_us=values.microseconds("backoff_ms"),
-                attempts_max=values.number("attempts_max"),
-            ),
-            segment_size_bytes=values.number("segment_size_bytes"),
-            request_timeout_us=values.microseconds("request_timeout_ms"),
-            client_timeout_us=values.microseconds("client_timeout_ms"),
-        )
-        if settings.request_timeout_us > settings.client_timeout_us:
+    read_mode: Annotated[
+        str,
+        Choice(("no-op", "prepare")),
+        "a read gets a no-op decided (the book), or ends after a prepare phase that found nothing under way",
+    ]
+    rejections: Annotated[bool, Switch(), "acceptors answer a stale request with a rejection (on), or stay silent"]
+    prepare_quorum: Annotated[int, Number(0, least=0), "promises an attempt needs; 0 is a majority"]
+    accept_quorum: Annotated[int, Number(0, least=0), "acceptances that choose a value; 0 is a majority"]
+    phase_timeout_us: Annotated[int, Milliseconds(50), "the time that a proposer waits for a quorum"]
+    backoff_us: Annotated[
+        int, Milliseconds(10), "the longest random wait before a second attempt; it doubles with each further one"
+    ]
+    attempts_max: Annotated[int, Number(5), "attempts without a quorum after which a node gives up"]
+    segment_size_bytes: Annotated[int, Number(65536), "the size at which a log file is closed"]
+    request_timeout_us: Annotated[int, Milliseconds(300), "the time after which a client asks another node"]
+    client_timeout_us: Annotated[int, Milliseconds(1000), "the time after which a client gives up: outcome unknown"]
+
+    def check(self) -> None:
+        """Raise `UsageError` for clients that would give up before they ask a second node."""
+        if self.request_timeout_us > self.client_timeout_us:
             raise UsageError(
                 "Clients would give up before they ask a second node: request_timeout_ms is above client_timeout_ms.",
                 "Lower request_timeout_ms.",
             )
-        return settings
+
+    @property
+    def prepares_only(self) -> bool:
+        """True if reads end after a prepare phase that found nothing under way."""
+        return self.read_mode == "prepare"
+
+    @property
+    def timing(self) -> ProposerTiming:
+        """The times and attempts of a proposer."""
+        return ProposerTiming(
+            phase_us=self.phase_timeout_us, backoff_us=self.backoff_us, attempts_max=self.attempts_max
+        )
 
     def quorums(self, members: int) -> PaxosQuorums:
-        """The quorums among `members` nodes. Raises UsageError when they could miss each other, or be reached never."""
+        """Return the quorums among `members` nodes. Raise `UsageError` when two could miss each other."""
         usual = PaxosQuorums.majorities(members)
         quorums = PaxosQuorums(self.prepare_quorum or usual.prepare, self.accept_quorum or usual.accept)
         if max(quorums.prepare, quorums.accept) > members:
@@ -92,3 +77,7 @@ class PaxosKvSettings(msgspec.Struct, frozen=True, kw_only=True):
                 f"prepare_quorum and accept_quorum together must exceed {members}.",
             )
         return quorums
+
+
+OPTIONS = options_of(PaxosKvSettings)
+"""Every option with its default."""

@@ -18,9 +18,9 @@ queue. `node` shows how.
 *Invariants.* See `invariants`: PAX-I1 to PAX-I4, PAX-I6, PAX-R3, PAX-R4, PAX-R8; PAX-I5 is linearizability.
 
 *Tolerates.* Any minority of nodes crashed, paused or cut off, at any time and without a pause for an election;
-everything a network does to messages; clocks of any kind, since time only decides when to try again.
+lost, late, repeated and reordered messages; clocks of any kind, since time only decides when to try again.
 
-*Does not tolerate.* More nodes down than the quorums leave: it then answers nothing, and nothing wrong. Nodes without
+*Does not tolerate.* More nodes down than the quorums leave: it then gives no answers, but no wrong ones. Nodes without
 their disks. Many clients on one key: duelling proposers cost time, and a request may end with an unknown outcome. Logs
 grow without bound, and so does the table of clients of a key.
 
@@ -28,10 +28,7 @@ grow without bound, and so does the table of clients of a key.
 
 *Checkers.* Linearizability per key; the invariants.
 
-*Planted bugs.* See `planted_bugs`: `ignore-accepted`, `adopt-oldest-accepted`, `accept-below-promise`,
-`late-answers-count`, `strict-accept`, `promise-not-durable`, `ids-not-unique`, `naive-reset`, `local-read`,
-`success-without-accepts`, `success-with-other-value`, `half-quorums`, `adopt-under-old-generation`,
-`rounds-not-learned`, `no-duplicate-detection`.
+*Planted bugs.* See `planted_bugs`.
 
 Sources: Patterns of Distributed Systems ch. 8; Cassandra's lightweight transactions, which are built so. Multi-Paxos
 and a change function over the current value in one instance (CASPaxos, gryadka) are not.
@@ -52,8 +49,8 @@ from faultline.systems_under_test.reference.paxos_kv.features import FEATURES
 from faultline.systems_under_test.reference.paxos_kv.invariants import paxos_kv_invariants
 from faultline.systems_under_test.reference.paxos_kv.messages import PAXOS_KV_MESSAGES
 from faultline.systems_under_test.reference.paxos_kv.node import PaxosKvNode
-from faultline.systems_under_test.reference.paxos_kv.options import PAXOS_KV_OPTIONS, PaxosKvSettings
-from faultline.systems_under_test.reference.paxos_kv.planted_bugs import PAXOS_KV_PLANTED_BUGS, paxos_kv_parts
+from faultline.systems_under_test.reference.paxos_kv.options import OPTIONS, PaxosKvSettings
+from faultline.systems_under_test.reference.paxos_kv.planted_bugs import BUGS
 from faultline.systems_under_test.reference.shared.key_commands import FUNCTIONS
 
 __all__ = ["PaxosKv"]
@@ -74,16 +71,17 @@ class PaxosKv:
         "singular-update-queue",
     )
     functions = FUNCTIONS
-    options: Mapping[str, OptionDescription] = PAXOS_KV_OPTIONS
-    planted_bugs: Mapping[str, PlantedBug] = PAXOS_KV_PLANTED_BUGS
+    options: Mapping[str, OptionDescription] = OPTIONS
+    planted_bugs: Mapping[str, PlantedBug] = BUGS.planted_bugs
     features: tuple[Feature, ...] = FEATURES
     messages: tuple[type[msgspec.Struct], ...] = PAXOS_KV_MESSAGES
 
     def node(
         self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], planted_bugs: frozenset[str]
     ) -> PaxosKvNode:
-        """Return a node with empty memory over `ports`. Raise UsageError for options, bugs or members it cannot use."""
-        return PaxosKvNode(ports, members, PaxosKvSettings.read(options), paxos_kv_parts(planted_bugs))
+        """Return a node with empty memory over `ports`. Raise `UsageError` for unusable options, bugs or members."""
+        node_class = BUGS.node(PaxosKvNode, planted_bugs)
+        return node_class(ports, members, PaxosKvSettings.read(options), BUGS.parts(planted_bugs))
 
     def client(
         self,
@@ -93,9 +91,9 @@ class PaxosKv:
         options: Mapping[str, str],
         planted_bugs: frozenset[str],
     ) -> PaxosKvClient:
-        """A client that talks to `node` first."""
+        """Return a client that talks to `node` first."""
         return PaxosKvClient(ports, members, node, PaxosKvSettings.read(options))
 
     def invariants(self) -> list[Invariant]:
-        """Fresh instances of the system's invariants."""
+        """Return fresh instances of the invariants."""
         return paxos_kv_invariants()

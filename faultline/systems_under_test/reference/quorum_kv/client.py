@@ -1,11 +1,12 @@
-"""The client of `quorum-kv`: remembers what it has read of each key, and writes with that.
+"""The client of `quorum-kv`: it remembers the context of its last read of each key, and writes with it.
 
-A read returns all concurrent values, and their context is kept; the next write of the key by this client goes with it
+A read returns all concurrent values, and the client keeps their context; its next write of the key carries the context
 and so replaces those values and no others. A write leaves the context as it is: the version that the write got may
 stand beside siblings the client has never seen, and would claim to know them.
 
-With the option `conflicts` the application resolves what it reads (VVC-R16): values are then sets, a read returns one,
-and an `add` reads, resolves, adds its element and writes with the context of all it has read. The union loses nothing.
+With the option `conflicts` the application resolves the siblings it reads (VVC-R16): values are then sets, a read
+returns one, and an `add` reads, resolves, adds its element and writes with the context of all siblings. The union loses
+nothing.
 
 A read is repeated at the next replica when one is silent. A write is not, because it may have been taken; so the client
 first finds a replica that answers (as opening a connection would), in the order of the key's replicas, and sends the
@@ -36,7 +37,7 @@ from faultline.systems_under_test.reference.shared.open_operation import TIMEOUT
 __all__ = ["DEFINITE_ERRORS", "FUNCTIONS", "NOT_ENOUGH_NODES", "QuorumKeyValueClient"]
 
 FUNCTIONS = ("read", "write", "add")
-"""What clients can be asked for."""
+"""The operations that a client can perform."""
 
 NOT_ENOUGH_NODES = "not-enough-nodes"
 """No replica of the key answered, so the write was never sent."""
@@ -64,7 +65,7 @@ class QuorumKeyValueClient:
         self._open = OpenOperation(ports)
 
     def start(self) -> None:
-        """Nothing to prepare."""
+        """Do nothing: a client has no session to open."""
 
     def invoke(self, operation: Operation, done: Callable[[Outcome], None]) -> None:
         """Perform `operation`: read, write (a value), or add (an element to a set, for clients that resolve)."""
@@ -78,7 +79,7 @@ class QuorumKeyValueClient:
         self._transmit()
 
     def receive(self, source: NodeId, message: Any) -> None:
-        """Take an answer; one to an earlier attempt is late, and ignored."""
+        """Take an answer; ignore a late one to an earlier attempt."""
         if not self._open or message.request_number != self._number:
             return
         if type(message) is LocateResponse:
@@ -86,10 +87,8 @@ class QuorumKeyValueClient:
         elif type(message) is SiblingsResponse:
             self._handle_response(source, message)
 
-    # -- attempts -----------------------------------------------------------------------------------------------------
-
     def _replicas_in_order(self) -> tuple[NodeId, ...]:
-        """The replicas of the key, the primary first, or the client's own when it may coordinate."""
+        """Return the replicas of the key, the primary first, or the client's own node when it may coordinate."""
         replicas = replicas_of(self._key, self._members, self._settings.replicas)
         if self._settings.coordinator == "primary" or self._home not in replicas:
             return replicas
@@ -136,8 +135,6 @@ class QuorumKeyValueClient:
         never_sent = self._operation.f != "read" and not self._written
         self._open.end(DEFINITE_ERRORS.outcome(NOT_ENOUGH_NODES if never_sent else TIMEOUT))
 
-    # -- answers ------------------------------------------------------------------------------------------------------
-
     def _handle_response(self, source: NodeId, response: SiblingsResponse) -> None:
         if self._written and response.error is not None:
             self._handle_refusal(source, response.error)
@@ -150,7 +147,7 @@ class QuorumKeyValueClient:
             self._handle_siblings(source, response.values)
 
     def _handle_siblings(self, source: NodeId, values: tuple[Any, ...]) -> None:
-        """A read ends with them; an add writes what the application makes of them, with its element."""
+        """End a read with the resolved siblings; of an add, write them with its element."""
         assert self._operation is not None
         seen = self._settings.resolver(values)
         if self._operation.f == "add":
@@ -159,7 +156,7 @@ class QuorumKeyValueClient:
             self._open.end(ok(seen, source))
 
     def _handle_refusal(self, source: NodeId, error: str) -> None:
-        """A write that was answered with an error ends here: at another replica it would become a sibling.
+        """End a write that was answered with an error: at another replica it would become a sibling.
 
         An add that was refused as obsolete has read too early, and reads again (VVC-R21).
         """

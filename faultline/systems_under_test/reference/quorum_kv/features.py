@@ -16,4 +16,4 @@ FEATURES = (
     Feature("not-enough-copies", "a write reached too few replicas"),
     Feature("next-replica-asked", "a client turned to another replica"),
 )
-"""All that the system can enter."""
+"""Every mark that nodes and clients can report."""

@@ -1,7 +1,7 @@
 """The invariants of `quorum-kv`, checked on what its replicas report while a run goes on.
 
-A version is judged when it arrives at another node: only then was it durable where it was made. One that a crash took
-away before anybody had it may be made again.
+A version is judged when it arrives at another node: only then was it durable at the node that made it. A version that a
+crash took away before it was sent may be made again.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = [
 
 
 class SiblingsAreConcurrent(ReportingInvariant):
-    """VVC-I1."""
+    """Siblings are concurrent: VVC-I1."""
 
     id = "VVC-I1"
     statement = "No value at a replica descends another one beside it."
@@ -49,7 +49,7 @@ class SiblingsAreConcurrent(ReportingInvariant):
 
 
 class VersionsNameOneValue(ReportingInvariant):
-    """VVC-I2."""
+    """A version names one value: VVC-I2."""
 
     id = "VVC-I2"
     statement = "Two values with the same version are the same value."
@@ -59,7 +59,7 @@ class VersionsNameOneValue(ReportingInvariant):
         self._checksums: dict[tuple[str, bytes], int] = {}
 
     def observe(self, time_us: int, node: str, event: SiblingsReceived, report: Report) -> None:
-        """Remember which value each version stood for first."""
+        """Remember the first value of each version; compare later ones with it."""
         for sibling in event.siblings:
             event_name = _event_of(sibling.version)
             checksum = crc32(msgspec.msgpack.encode(sibling.value))
@@ -70,9 +70,9 @@ class VersionsNameOneValue(ReportingInvariant):
 
 
 class NewerValuesReplaceOlder(ReportingInvariant):
-    """VVC-I5, of each process: whatever vanishes from a replica was replaced by something that descends it.
+    """VVC-I5, of each process: a value that vanishes from a replica was replaced by one that descends it.
 
-    Where the last writer wins, values vanish by design, and this is how it shows.
+    With `versions=last-write-wins` values vanish by design, and this invariant shows it.
     """
 
     id = "VVC-I5"
@@ -83,9 +83,9 @@ class NewerValuesReplaceOlder(ReportingInvariant):
         self._siblings: dict[str, dict[str, tuple[VersionedValue, ...]]] = {}
 
     def observe(self, time_us: int, node: str, event: SiblingsStored | CountersRecovered, report: Report) -> None:
-        """Compare with what this process stored before."""
+        """Compare with the siblings that this process stored before."""
         if isinstance(event, CountersRecovered):
-            # Before it was durable, a crash may take away what the process had stored.
+            # A crash may take away values that were not durable yet.
             self._siblings[node] = {}
             return
         stored = self._siblings.setdefault(node, {})
@@ -112,7 +112,7 @@ class CountersAreDurable(ReportingInvariant):
         self._carried: dict[str, dict[str, int]] = {}
 
     def observe(self, time_us: int, node: str, event: SiblingsReceived | CountersRecovered, report: Report) -> None:
-        """Remember the highest entries that were seen abroad; compare when their node starts."""
+        """Remember the highest numbers that other nodes have seen; compare when their own node starts."""
         if isinstance(event, CountersRecovered):
             self._compare(time_us, node, event.counters, report)
             return
@@ -133,7 +133,7 @@ class CountersAreDurable(ReportingInvariant):
 
 
 class RefusedWritesAreTakenNowhere(ReportingInvariant):
-    """VVC-R8: who is refused as obsolete has to read again; another node would only make a sibling of the write."""
+    """VVC-R8: a client refused as obsolete has to read again; another node would only make a sibling of the write."""
 
     id = "VVC-R8"
     statement = "An update that one replica refused as obsolete is taken by no other."
@@ -161,14 +161,14 @@ def _descends(one: Version, other: Version) -> bool:
 
 
 def _event_of(version: Version) -> bytes:
-    """What must not be used twice: the dot of a dotted version, else the whole vector."""
+    """Return the part that must not be used twice: the dot of a dotted version, else the whole vector."""
     if isinstance(version, DottedVersion):
         return f"{version.node} {version.counter}".encode()
     return msgspec.msgpack.encode(sorted(version.counters.items()))
 
 
 def quorum_kv_invariants() -> list[Invariant]:
-    """Fresh instances, for one run."""
+    """Return fresh instances of all invariants, for one run."""
     return [
         SiblingsAreConcurrent(),
         VersionsNameOneValue(),

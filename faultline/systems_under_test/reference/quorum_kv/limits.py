@@ -1,4 +1,4 @@
-"""What `quorum-kv` does not promise: it shows conflicts, and is no register."""
+"""The limits of the promise of `quorum-kv`: it shows conflicts, and is no register."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _CONFLICTS = {"siblings": ("show", "reads answer with concurrent values"), "cart
 
 
 def not_promised(asked: Asked) -> str | None:
-    """Why what the workload judges by need not hold, in a clause; None when it must."""
+    """Return in a clause why the claim of the workload need not hold; None when it must."""
     if asked.workload not in _CONFLICTS:
         return "concurrent writes leave siblings, and reads may go back, so that a key is no register"
     needed, why = _CONFLICTS[asked.workload]

@@ -1,4 +1,4 @@
-"""What clients and replicas of `quorum-kv` say to each other, and what replicas report about themselves.
+"""The messages of `quorum-kv`, and the events that its replicas report.
 
 Marks (`sometimes`), each a situation a campaign should have reached:
 
@@ -44,26 +44,26 @@ __all__ = [
 
 
 class LocateRequest(msgspec.Struct, frozen=True, tag="locate-request"):
-    """A client asks whether anybody is there, as opening a connection would."""
+    """A client's question whether the replica is there, as opening a connection would ask."""
 
     request_number: int
 
 
 class LocateResponse(msgspec.Struct, frozen=True, tag="locate-response"):
-    """Here."""
+    """The replica is there."""
 
     request_number: int
 
 
 class GetSiblings(msgspec.Struct, frozen=True, tag="get-siblings"):
-    """A client reads `key`."""
+    """A client's read of `key`."""
 
     request_number: int
     key: str
 
 
 class PutValue(msgspec.Struct, frozen=True, tag="put-value"):
-    """A client writes `value` in knowledge of `context`; `update` numbers its writes of this key."""
+    """A client's write of `value` in knowledge of `context`; `update` numbers its writes of this key."""
 
     request_number: int
     key: str
@@ -82,14 +82,14 @@ class SiblingsResponse(msgspec.Struct, frozen=True, tag="siblings-response"):
 
 
 class FetchRequest(msgspec.Struct, frozen=True, tag="fetch-request"):
-    """Which siblings of `key` do you have?"""
+    """A question for the siblings of `key` at a replica."""
 
     correlation_id: int
     key: str
 
 
 class FetchResponse(msgspec.Struct, frozen=True, tag="fetch-response"):
-    """These, says `replica`."""
+    """The siblings that `replica` has."""
 
     correlation_id: int
     replica: str
@@ -97,7 +97,7 @@ class FetchResponse(msgspec.Struct, frozen=True, tag="fetch-response"):
 
 
 class ReplicateRequest(msgspec.Struct, frozen=True, tag="replicate-request"):
-    """Keep all these siblings of `key`, but what you have a descendant of."""
+    """The siblings of `key` to be kept, except those that the replica has a descendant of."""
 
     correlation_id: int
     key: str
@@ -105,7 +105,7 @@ class ReplicateRequest(msgspec.Struct, frozen=True, tag="replicate-request"):
 
 
 class ReplicateResponse(msgspec.Struct, frozen=True, tag="replicate-response"):
-    """They, or what replaced them, are durable here."""
+    """The siblings, or values that replaced them, are durable at the replica."""
 
     correlation_id: int
 
@@ -125,14 +125,14 @@ MESSAGES: tuple[type[msgspec.Struct], ...] = (
 
 
 class SiblingsStored(msgspec.Struct, frozen=True):
-    """Trace: these are a replica's siblings of `key` from now on."""
+    """Trace: the siblings of `key` at a replica from now on."""
 
     key: str
     siblings: tuple[VersionedValue, ...]
 
 
 class CountersRecovered(msgspec.Struct, frozen=True):
-    """Trace: a replica starts with what its log holds: for each key, how many updates it has numbered."""
+    """Trace: a replica starts with the counters of its log: the updates it has numbered, for each key."""
 
     counters: dict[str, int]
 
@@ -154,7 +154,7 @@ class WriteRefused(msgspec.Struct, frozen=True):
 
 
 class SiblingsReceived(msgspec.Struct, frozen=True):
-    """Trace: another node sent these siblings of `key`, so there they are durable."""
+    """Trace: another node sent these siblings of `key`, so they are durable at that node."""
 
     key: str
     siblings: tuple[VersionedValue, ...]

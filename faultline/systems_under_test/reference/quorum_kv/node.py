@@ -1,17 +1,17 @@
 """A node of `quorum-kv`: a replica of some keys, and a coordinator for the clients that ask it.
 
     write   give the value a version ── own log ──► all siblings to the other replicas, wait for W ──► answer
-    read    ask all replicas, wait for R ── siblings of all together ──► answer ──► repair whoever lacked one
+    read    ask all replicas, wait for R ── siblings of all together ──► answer ──► repair those that lacked one
 
 Replicas always exchange *all* siblings of a key: a context that names a node's third update claims to know the first
-two, so nobody may have the third without them (see `version_vector`). A write that too few replicas acknowledge is not
-undone; its outcome is unknown, and read repair carries it on.
+two, so no replica may have the third without them (see `version_vector`). A write that too few replicas acknowledge is
+not undone; its outcome is unknown, and read repair carries it on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from faultline.harness.world.ports import NodeId, Ports
@@ -44,11 +44,11 @@ from faultline.systems_under_test.reference.quorum_kv.messages import (
 )
 from faultline.systems_under_test.reference.quorum_kv.options import KeyValueSettings, replicas_of
 from faultline.systems_under_test.reference.quorum_kv.sibling_store import (
+    VERSIONINGS,
     Siblings,
     SiblingStore,
     Update,
     Versioning,
-    versioning_of,
 )
 from faultline.systems_under_test.reference.shared.leaderless_node import Handlers, LeaderlessNode
 from faultline.systems_under_test.reference.shared.replica_requests import QuorumAnswers, ReplicaRequests
@@ -73,18 +73,18 @@ NO_QUORUM = "no-quorum"
 """Too few replicas answered the read."""
 
 
-class _Nobody:
-    """Waits for acknowledgements of a repair, which change nothing."""
+class _RepairSent:
+    """The callback of a repair, whose acknowledgements change nothing."""
 
     def on_response(self, response: object) -> None:
-        """Repaired."""
+        """Ignore that the replica is repaired."""
 
     def on_error(self, error: Exception) -> None:
-        """The next read tries again."""
+        """Ignore that it was not: the next read tries again."""
 
 
 class ReadRepair:
-    """Brings the replicas one read has heard of to the same siblings, late answers included (VVC-R19)."""
+    """The repair of the replicas that answered one read, late answers included (VVC-R19)."""
 
     def __init__(self, versioning: Versioning, send: Callable[[NodeId, Siblings], None]) -> None:
         self._versioning = versioning
@@ -98,15 +98,16 @@ class ReadRepair:
         self.merged = self._versioning.merged(self.merged, answer.siblings)
 
     def repair(self) -> None:
-        """Send everything to those that lack something."""
+        """Send all siblings to the replicas that lack one."""
         for replica, held in self._held.items():
             if held != self.merged:
+                # Noted as held at once: each late answer calls this again, and one repair of a replica is enough.
                 self._held[replica] = self.merged
                 self._send(replica, self.merged)
 
 
 class NoRepair(ReadRepair):
-    """Only gathers what replicas have; they stay as they are until the next write (option `read_repair`)."""
+    """No repair: replicas stay as they are until the next write (option `read_repair`)."""
 
     def repair(self) -> None:
         """Leave them as they are."""
@@ -114,9 +115,9 @@ class NoRepair(ReadRepair):
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The classes a node is built from; a planted bug replaces one of them."""
+    """The classes that a node is built from; a planted bug changes one of them."""
 
-    versioning: Callable[[str], Versioning] = versioning_of
+    versionings: Mapping[str, Callable[[], Versioning]] = field(default_factory=lambda: VERSIONINGS)
     store: Callable[[Ports, Versioning], SiblingStore] = SiblingStore
     repair: Callable[[Versioning, Callable[[NodeId, Siblings], None]], ReadRepair] = ReadRepair
     context: Callable[[Siblings], VersionVector] = context_of
@@ -137,7 +138,7 @@ class QuorumKeyValueNode(LeaderlessNode):
         }
         waiting: RequestWaitingList[int, Any] = RequestWaitingList(ports.clock, settings.expiration_us)
         super().__init__(ports, members, waiting, settings.expiration_us, handlers)
-        self._versioning = parts.versioning(settings.versions)
+        self._versioning = parts.versionings[settings.versions]()
         self.store = parts.store(ports, self._versioning)
         self._repair_class = parts.repair if settings.read_repair else NoRepair
         self._settings = settings
@@ -152,8 +153,6 @@ class QuorumKeyValueNode(LeaderlessNode):
 
     def _replicas_of(self, key: str) -> tuple[NodeId, ...]:
         return replicas_of(key, self._members, self._settings.replicas)
-
-    # -- clients ------------------------------------------------------------------------------------------------------
 
     def _handle_locate(self, source: NodeId, request: LocateRequest) -> None:
         self.ports.network.send(source, LocateResponse(request.request_number))
@@ -214,8 +213,6 @@ class QuorumKeyValueNode(LeaderlessNode):
     def _respond(self, source: NodeId, response: SiblingsResponse) -> None:
         self._answer(source, response.request_number, response)
 
-    # -- the replica --------------------------------------------------------------------------------------------------
-
     def _handle_fetch(self, source: NodeId, request: FetchRequest) -> None:
         siblings = self.store.get(request.key)
         self._requests.send(source, FetchResponse(request.correlation_id, self.ports.node_id, siblings))
@@ -230,7 +227,7 @@ class QuorumKeyValueNode(LeaderlessNode):
 
     def _repair(self, replica: NodeId, key: str, siblings: Siblings) -> None:
         self.ports.trace.sometimes("read-repaired")
-        self._requests.ask((replica,), lambda number: ReplicateRequest(number, key, siblings), _NOBODY)
+        self._requests.ask((replica,), lambda number: ReplicateRequest(number, key, siblings), _REPAIR_SENT)
 
     def _report(self, key: str, before: int) -> None:
         siblings = self.store.get(key)
@@ -241,5 +238,5 @@ class QuorumKeyValueNode(LeaderlessNode):
             self.ports.trace.sometimes("siblings-resolved")
 
 
-_NOBODY = _Nobody()
+_REPAIR_SENT = _RepairSent()
 _ERROR_OF = {WriteResult.SUCCESS: None, WriteResult.UNKNOWN: NOT_ENOUGH_COPIES}

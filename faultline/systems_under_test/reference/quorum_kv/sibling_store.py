@@ -3,8 +3,8 @@
 The log holds the siblings of a key after each change, so the last entry of a key is its state, and all entries together
 say how many updates this node has numbered: a counter that is durable before any version carries it (VVC-R24).
 
-What differs between the kinds of versions is a `Versioning`: which version a new value gets, and which values stay
-when two replicas' are put together. Last-write-wins is one of them; it keeps a single value, by wall clock.
+The kinds of versions differ in a `Versioning`: it gives a new value its version, and chooses the values that stay when
+the siblings of two replicas are put together. Last-write-wins is one of them; it keeps a single value, by wall clock.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from faultline.systems_under_test.patterns.data_replication.version_vector impor
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import WriteAheadLog
 
 __all__ = [
+    "VERSIONINGS",
     "ClientIds",
     "Dotted",
     "LastWriteWins",
@@ -36,14 +37,13 @@ __all__ = [
     "Siblings",
     "Update",
     "Versioning",
-    "versioning_of",
 ]
 
 Siblings = tuple[VersionedValue, ...]
 
 
 class Update(msgspec.Struct, frozen=True):
-    """One write as a node takes it: what the client knew, who it is, and which of its writes of the key this is."""
+    """One write as a node takes it: the client's context, its name, and the number of its write of the key."""
 
     context: VersionVector
     client: str
@@ -54,22 +54,22 @@ class Versioning(Protocol):
     """One kind of version."""
 
     def version(self, node: str, counter: int, update: Update) -> Version:
-        """The version of a new value at `node`, which has numbered `counter` updates of the key so far.
+        """Return the version of a new value at `node`, which has numbered `counter` updates of the key so far.
 
-        Raises `ObsoleteVersion` when the client has to read again first.
+        Raise `ObsoleteVersion` when the client has to read again first.
         """
 
     def merged(self, ours: Siblings, theirs: Siblings) -> Siblings:
-        """What stays when `ours` and `theirs` come together."""
+        """Return the siblings that stay when `ours` and `theirs` come together."""
 
 
 class _Vectors:
-    """Siblings that are kept until something descends them."""
+    """Siblings that are kept until another value descends them."""
 
     order: Order = staticmethod(lambda one, other: bool(one.descends(other)))
 
     def merged(self, ours: Siblings, theirs: Siblings) -> Siblings:
-        """All values that no other one descends."""
+        """Return all values that no other one descends."""
         return merge(ours, theirs, self.order)
 
 
@@ -77,7 +77,7 @@ class ServerIds(_Vectors):
     """A counter per node; two writes at one node with one context cannot be told apart, so the second is refused."""
 
     def version(self, node: str, counter: int, update: Update) -> Version:
-        """The client's context with the node's next number. Raises `ObsoleteVersion`."""
+        """Return the client's context with the node's next number. Raise `ObsoleteVersion`."""
         if self._is_obsolete(node, counter, update):
             raise ObsoleteVersion(f"{node} has taken update {counter}, which the client does not know")
         return update.context.knowing(node, counter + 1)
@@ -90,38 +90,34 @@ class ClientIds(_Vectors):
     """A counter per client: nothing is refused, and vectors grow with the number of clients."""
 
     def version(self, node: str, counter: int, update: Update) -> Version:
-        """The client's context with the client's next number."""
+        """Return the client's context with the client's next number."""
         return update.context.knowing(update.client, update.number)
 
 
 class Dotted(_Vectors):
-    """A dot of the node for each value, beside what its writer knew."""
+    """A dot of the node for each value, beside the context of its writer."""
 
     def version(self, node: str, counter: int, update: Update) -> Version:
-        """The node's next dot, with the client's context as its past."""
+        """Return the node's next dot, with the client's context as its past."""
         return DottedVersion(node, max(counter, update.context.counter(node)) + 1, update.context)
 
 
 class LastWriteWins(Dotted):
-    """The latest wall clock decides, and everything else is forgotten: a clock that is ahead hides later writes."""
+    """The value with the latest wall clock stays, all others go: a clock that is ahead hides later writes."""
 
     def merged(self, ours: Siblings, theirs: Siblings) -> Siblings:
-        """The one value that wins."""
+        """Return the one value that wins."""
         both = (*ours, *theirs)
         return (last_write_wins(both),) if both else ()
 
 
-_KINDS: dict[str, type[Versioning]] = {
+VERSIONINGS: dict[str, type[Versioning]] = {
+    "dotted": Dotted,
     "server-id": ServerIds,
     "client-id": ClientIds,
-    "dotted": Dotted,
     "last-write-wins": LastWriteWins,
 }
-
-
-def versioning_of(kind: str) -> Versioning:
-    """The versioning called `kind`, as the option `versions` has it."""
-    return _KINDS[kind]()
+"""The kinds of versions, as the option `versions` names them."""
 
 
 class _Entry(msgspec.Struct, frozen=True, array_like=True):
@@ -144,7 +140,7 @@ class SiblingStore:
         self._counters: dict[str, int] = {}
 
     def recover(self) -> None:
-        """Read the log: siblings as after its last entries, counters beyond every version in it."""
+        """Read the log: siblings as after its last entries, and counters at or above every version in it."""
         self._log.recover()
         for entry in self._log.entries(1, self._log.last_index):
             stored = _DECODER.decode(entry.data)
@@ -152,20 +148,20 @@ class SiblingStore:
             self._count(stored.key, stored.siblings)
 
     def get(self, key: str) -> Siblings:
-        """The siblings of `key`, none when it was never written."""
+        """Return the siblings of `key`, none when it was never written."""
         return self._siblings.get(key, ())
 
     def counters(self) -> dict[str, int]:
-        """For each key, how many updates this node has numbered; as durable as the values that carry the numbers."""
+        """Return for each key the updates this node has numbered: as durable as the values that carry the numbers."""
         return dict(self._counters)
 
     def put(self, key: str, value: object, update: Update, time_us: int) -> None:
-        """Take a client's write as the first replica. Raises `ObsoleteVersion`."""
+        """Take a client's write as the first replica. Raise `ObsoleteVersion`."""
         version = self._versioning.version(self._node_id, self._counters.get(key, 0), update)
         self.merge(key, (VersionedValue(value, version, time_us),))
 
     def merge(self, key: str, incoming: Siblings) -> bool:
-        """Take what another replica has, durable before anything sent from now on; False when nothing was new."""
+        """Take the siblings of another replica, durable before any message from now on; return whether one was new."""
         merged = self._versioning.merged(self.get(key), incoming)
         # A version that loses at once still used its number up.
         self._count(key, incoming)

@@ -6,10 +6,10 @@ If it picks a winner by clock, updates that were acknowledged disappear without 
 *Idea.* Each key lives on N nodes. Any of them takes a write, gives it a version and waits until W have it; a read asks
 until R have answered and returns all concurrent values with one context. With R + W > N a read meets every acknowledged
 write, or a value written in knowledge of it. Conflicts are shown to the client, which resolves them by writing with
-the context of what it has read. Reads repair the replicas they find behind.
+the context of its read. Reads repair the replicas they find behind.
 
 *Invariants.* VVC-I1 siblings are pairwise concurrent, VVC-I2 a version names one value, VVC-I5 a value leaves a replica
-only for a descendant, VVC-I6 no version carries a number its node does not recover, VVC-R8 what is refused as obsolete
+only for a descendant, VVC-I6 no version carries a number its node does not recover, VVC-R8 a write refused as obsolete
 is taken nowhere; RWL-I1 and RWL-I4 see `leaderless_node`. VVC-I3 and VVC-I4 (nothing acknowledged is lost, replicas
 converge) are judged from the history.
 
@@ -53,7 +53,7 @@ from faultline.systems_under_test.reference.quorum_kv.limits import not_promised
 from faultline.systems_under_test.reference.quorum_kv.messages import MESSAGES
 from faultline.systems_under_test.reference.quorum_kv.node import QuorumKeyValueNode
 from faultline.systems_under_test.reference.quorum_kv.options import OPTIONS, KeyValueSettings
-from faultline.systems_under_test.reference.quorum_kv.planted_bugs import PLANTED_BUGS, client_class, mutated_parts
+from faultline.systems_under_test.reference.quorum_kv.planted_bugs import BUGS
 
 __all__ = ["QuorumKeyValueStore"]
 
@@ -70,16 +70,16 @@ class QuorumKeyValueStore:
     usual_workload = "siblings"
     usual_nodes = 3
     options: Mapping[str, OptionDescription] = OPTIONS
-    planted_bugs: Mapping[str, PlantedBug] = PLANTED_BUGS
+    planted_bugs: Mapping[str, PlantedBug] = BUGS.planted_bugs
     features: tuple[Feature, ...] = FEATURES
     messages: tuple[type[msgspec.Struct], ...] = MESSAGES
 
     def node(
         self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], planted_bugs: frozenset[str]
     ) -> QuorumKeyValueNode:
-        """A node with empty memory over `ports`. Raises UsageError for options or planted bugs it cannot use."""
-        settings = KeyValueSettings.read(options, len(members))
-        return QuorumKeyValueNode(ports, members, settings, mutated_parts(planted_bugs))
+        """Return a node with empty memory over `ports`. Raise `UsageError` for unusable options or bugs."""
+        settings = KeyValueSettings.of_cluster(options, len(members))
+        return QuorumKeyValueNode(ports, members, settings, BUGS.parts(planted_bugs))
 
     def client(
         self,
@@ -89,13 +89,14 @@ class QuorumKeyValueStore:
         options: Mapping[str, str],
         planted_bugs: frozenset[str],
     ) -> QuorumKeyValueClient:
-        """A client that talks to `node` first."""
-        return client_class(planted_bugs)(ports, members, node, KeyValueSettings.read(options, len(members)))
+        """Return a client that talks to `node` first."""
+        settings = KeyValueSettings.of_cluster(options, len(members))
+        return BUGS.client(QuorumKeyValueClient, planted_bugs)(ports, members, node, settings)
 
     def not_promised(self, asked: Asked) -> str | None:
-        """Why what a workload judges by need not hold, in a clause; None when it must."""
+        """Return in a clause why the claim of the workload need not hold; None when it must."""
         return not_promised(asked)
 
     def invariants(self) -> list[Invariant]:
-        """Fresh instances of the system's invariants."""
+        """Return fresh instances of the invariants."""
         return quorum_kv_invariants()

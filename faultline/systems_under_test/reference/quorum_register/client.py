@@ -1,14 +1,14 @@
 """The client of `quorum-register`: repeats reads elsewhere, and never repeats a write that may have happened.
 
-A read changes nothing that was not decided already, so a reader that hears nothing asks the next node. A write gets a
-stamp from whoever coordinates it; sent twice it would be two writes, and the second could come back after a newer one
-(there is no idempotent receiver here). So it is repeated only when the answer says that it certainly did nothing.
+A read changes nothing that was not decided already, so a reader that hears nothing asks the next node. A write gets its
+stamp from the node that coordinates it; sent twice it would be two writes, and the second could come back after a newer
+one (there is no idempotent receiver here). So it is repeated only when the answer says that it certainly did nothing.
 Each attempt has a number of its own, so that no late answer is taken for another.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import Any
 
 from faultline.harness.operation import Operation
@@ -19,10 +19,7 @@ from faultline.systems_under_test.reference.quorum_register.messages import Read
 from faultline.systems_under_test.reference.quorum_register.options import RegisterSettings
 from faultline.systems_under_test.reference.shared.open_operation import TIMEOUT, UNSUPPORTED, OpenOperation
 
-__all__ = ["DEFINITE", "QuorumRegisterClient"]
-
-DEFINITE = frozenset((UNSUPPORTED, NO_QUORUM_TO_ASK))
-"""After these errors nothing happened and nothing will."""
+__all__ = ["QuorumRegisterClient"]
 
 _PAUSE_US = 50_000
 
@@ -30,29 +27,25 @@ _PAUSE_US = 50_000
 class QuorumRegisterClient:
     """One logical client: implements `PortClient` over its ports."""
 
-    def __init__(
-        self,
-        ports: Ports,
-        members: tuple[NodeId, ...],
-        node: NodeId,
-        settings: RegisterSettings,
-        definite: Collection[str] = DEFINITE,
-    ) -> None:
+    definite = frozenset((UNSUPPORTED, NO_QUORUM_TO_ASK))
+    """After these errors nothing happened and nothing will."""
+
+    def __init__(self, ports: Ports, members: tuple[NodeId, ...], node: NodeId, settings: RegisterSettings) -> None:
         self._ports = ports
         self._members = members
         self._target = node
         self._settings = settings
-        self._registry = OutcomeRegistry(definite)
+        self._registry = OutcomeRegistry(self.definite)
         self._number = 0
         self._operation: Operation | None = None
         self._error = TIMEOUT
         self._open = OpenOperation(ports)
 
     def start(self) -> None:
-        """Nothing to prepare: there are no sessions."""
+        """Do nothing: there are no sessions."""
 
     def invoke(self, operation: Operation, done: Callable[[Outcome], None]) -> None:
-        """Perform `operation`: read, or write (a value)."""
+        """Perform `operation`: read, or write a value."""
         if operation.f not in ("read", "write"):
             done(self._registry.outcome(UNSUPPORTED))
             return
@@ -61,7 +54,7 @@ class QuorumRegisterClient:
         self._transmit()
 
     def receive(self, source: NodeId, message: Any) -> None:
-        """Take an answer; one to an earlier attempt is late, and ignored."""
+        """Take an answer; ignore a late one to an earlier attempt."""
         if type(message) is not ValueResponse or message.request_number != self._number or not self._open:
             return
         if message.error is None:
@@ -73,9 +66,8 @@ class QuorumRegisterClient:
         else:
             self._open.end(self._registry.outcome(message.error, source))
 
-    # -- attempts -----------------------------------------------------------------------------------------------------
-
     def _may_repeat(self, error: str) -> bool:
+        # A write that got no stamp was stored nowhere, so a second attempt is the only write.
         return self._is_read or error == NO_QUORUM_TO_ASK
 
     @property

@@ -1,4 +1,4 @@
-"""How a node of `quorum-register` carries out a client's read or write: two phases, each with a quorum.
+"""The coordinator of `quorum-register`: it carries out a client's read or write in two phases, each with a quorum.
 
     write   ask R replicas for their stamps ── take the next one ──► store on all, wait for W ──► answer
     read    ask R replicas for their copies ── take the newest ──► store on all, wait for W ──► answer
@@ -6,10 +6,10 @@
 
 Without the write-back a read may return a value that only a minority has, because its writer was cut off halfway. The
 next reader asks other replicas, finds the old value, and time has run backwards, although both asked a majority. With
-it whatever a read returns is on a quorum before anybody hears of it, so every later read finds it or something newer.
+it the value is on a quorum before the reader gets it, so every later read finds that value or a newer one.
 A read may leave it out when enough of the answers agree that a quorum has the value already.
 
-A stamp names its node and a number that this node never uses again, restarts included, so no two writes share one.
+A stamp names its node and a number that this node never uses again, restarts included, so no two writes share a stamp.
 
 Sources: Attiya, Bar-Noy and Dolev, "Sharing Memory Robustly in Message-Passing Systems" (JACM 1995); Lynch and
 Shvartsman (FTCS 1997) for several writers; Patterns of Distributed Systems ch. 6 and 10 for the schedule without it.
@@ -53,7 +53,7 @@ Respond = Callable[[ValueResponse], None]
 
 
 class Coordinator:
-    """Carries out the operations of the clients of one node."""
+    """The operations of the clients of one node."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class Coordinator:
         self._copies = copies
 
     def read(self, key: str, number: int, respond: Respond) -> None:
-        """Answer with the newest copy a read quorum has, written back as the settings say."""
+        """Answer with the newest copy of a read quorum, written back as the settings say."""
         self._query(key, number, respond, lambda answers: self._answer_read(key, number, answers, respond))
 
     def write(self, key: str, value: Any, number: int, respond: Respond) -> None:
@@ -83,8 +83,6 @@ class Coordinator:
             self._store(Copy(key, self._next_stamp(key, answers), value), ValueResponse(number), respond)
 
         self._query(key, number, respond, store)
-
-    # -- the first phase ----------------------------------------------------------------------------------------------
 
     def _query(self, key: str, number: int, respond: Respond, go_on: Callable[[list[QueryResponse]], None]) -> None:
         def give_up() -> None:
@@ -108,7 +106,7 @@ class Coordinator:
         return self._settings.read_quorum
 
     def _next_stamp(self, key: str, answers: list[QueryResponse]) -> Stamp:
-        """A stamp newer than all in `answers`."""
+        """Return a stamp newer than all in `answers`."""
         return Stamp(max(answer.stamp for answer in answers).counter + 1, self._node_id, self._ids.next())
 
     def _answer_read(self, key: str, number: int, answers: list[QueryResponse], respond: Respond) -> None:
@@ -117,6 +115,7 @@ class Coordinator:
         holders = sum(answer.stamp == newest.stamp for answer in answers)
         if holders < len(answers):
             self._trace.sometimes("replicas-disagreed")
+        # On a write quorum already: any later read quorum meets a replica that has it, without a write-back.
         settled = holders >= self._settings.write_quorum or newest.stamp == NEVER_WRITTEN
         if settled or self._settings.write_back == "off":
             respond(response)
@@ -124,10 +123,8 @@ class Coordinator:
         self._trace.sometimes("write-back-needed")
         if self._settings.write_back == "later":
             respond(response)
-            respond = _nobody
+            respond = _ignore
         self._store(Copy(key, newest.stamp, newest.value), response, respond)
-
-    # -- the second phase ---------------------------------------------------------------------------------------------
 
     def _store(self, copy: Copy, response: ValueResponse, respond: Respond) -> None:
         """Have `copy` stored by a write quorum, then give `response`."""
@@ -159,5 +156,5 @@ class Coordinator:
         return WriteQuorumCallback(len(self._members), number, conclude, needed)
 
 
-def _nobody(_: ValueResponse) -> None:
-    """The client has its answer already."""
+def _ignore(_: ValueResponse) -> None:
+    """Do nothing with the response: the client has its answer already."""

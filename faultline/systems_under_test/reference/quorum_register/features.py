@@ -14,4 +14,4 @@ FEATURES = (
     Feature("older-copy-refused", "a replica kept its newer copy"),
     Feature("client-retried", "a client asked again, as it was not answered"),
 )
-"""All that the system can enter."""
+"""Every mark that nodes and clients can report."""

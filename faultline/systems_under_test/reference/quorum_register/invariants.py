@@ -26,7 +26,7 @@ __all__ = [
 
 
 class CompletedStoresAreOnAQuorum(ReportingInvariant):
-    """QRM-I2, RWL-I2: what a coordinator calls stored has been taken by a write quorum of distinct replicas."""
+    """QRM-I2, RWL-I2: a write quorum of distinct replicas has taken each copy that a coordinator calls stored."""
 
     id = "QRM-I2"
     statement = "A store is acknowledged only when a write quorum of distinct replicas has taken it or a newer one."
@@ -45,7 +45,7 @@ class CompletedStoresAreOnAQuorum(ReportingInvariant):
         holders = sorted(replica for replica, stamp in copies.items() if stamp >= event.stamp)
         if len(holders) < event.needed:
             sentence = (
-                f"{node} took a value of {event.key} as stored when only {', '.join(holders) or 'nobody'} had it, "
+                f"{node} took a value of {event.key} as stored when only {', '.join(holders) or 'no replica'} had it, "
                 f"and {event.needed} replicas are needed."
             )
             self._breach(report, time_us, node, sentence)
@@ -62,7 +62,7 @@ class StampsNameOneValue(ReportingInvariant):
         self._checksums: dict[tuple[str, Stamp], int] = {}
 
     def observe(self, time_us: int, node: str, event: CopyStored, report: Report) -> None:
-        """Remember which value each stamp stood for first."""
+        """Remember the first value of each stamp; compare later ones with it."""
         checksum = self._checksums.setdefault((event.key, event.stamp), event.checksum)
         if checksum != event.checksum:
             sentence = f"{node} took a value of {event.key} whose stamp {event.stamp.counter} of {event.stamp.node} "
@@ -71,9 +71,9 @@ class StampsNameOneValue(ReportingInvariant):
 
 
 class QuorumsShareAMember(ReportingInvariant):
-    """QRM-I1: whoever is asked in a first phase meets whoever stored in a second one, at any time and any node.
+    """QRM-I1: the replicas of a first phase meet those of each second phase, at any time and any node.
 
-    That is all the register needs of its quorums: two writes that share no replica still get different stamps from a
+    The register needs no more of its quorums: two writes that share no replica still get different stamps from a
     common one. With options whose quorums do not overlap this is broken by design.
     """
 
@@ -124,11 +124,11 @@ class NothingIsDecidedByTooFew(ReportingInvariant):
 
 
 def _listed(replicas: Sequence[str]) -> str:
-    return ", ".join(replicas) or "nobody"
+    return ", ".join(replicas) or "no replica"
 
 
 def quorum_register_invariants() -> list[Invariant]:
-    """Fresh instances, for one run."""
+    """Return fresh instances of all invariants, for one run."""
     return [
         CompletedStoresAreOnAQuorum(),
         StampsNameOneValue(),

@@ -1,4 +1,4 @@
-"""What `quorum-register` does not promise: without the write-back, or without quorums that overlap."""
+"""The limits of the promise of `quorum-register`: it needs the write-back, and quorums that overlap."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from faultline.systems_under_test.patterns.data_replication.quorum import majori
 __all__ = ["not_promised"]
 
 _SESSIONS = frozenset({"read-your-writes", "bounded-staleness"})
-"""What overlapping quorums alone give: a write that has ended is seen by all reads that begin later."""
+"""Workloads for which overlapping quorums suffice: all reads that begin after the end of a write see it."""
 
 
 def not_promised(asked: Asked) -> str | None:
-    """Why what the workload judges by need not hold, in a clause; None when it must."""
+    """Return in a clause why the claim of the workload need not hold; None when it must."""
     write = asked.number("write_quorum") or majority(asked.nodes)
     read = asked.number("read_quorum") or majority(asked.nodes)
     if write + read <= asked.nodes:

@@ -1,11 +1,11 @@
-"""What clients and replicas of `quorum-register` say to each other, and what replicas report about themselves.
+"""The messages of `quorum-register`, and the events that its replicas report.
 
 Marks (`sometimes`), each a situation a campaign should have reached:
 
 | mark | where | meaning |
 |---|---|---|
 | replicas-disagreed | node | a read found copies of different age |
-| write-back-needed | node | a read had to store what it found before it could answer |
+| write-back-needed | node | a read had to store the copy it found before it could answer |
 | no-quorum-to-ask | node | too few replicas answered a question |
 | no-quorum-to-store | node | too few replicas acknowledged a store: the outcome is unknown |
 | older-copy-refused | node | a store came after a newer one |
@@ -48,14 +48,14 @@ NEVER_WRITTEN = Stamp(0, "", 0)
 
 
 class ReadValue(msgspec.Struct, frozen=True, tag="read-value"):
-    """A client reads `key`."""
+    """A client's read of `key`."""
 
     request_number: int
     key: str
 
 
 class WriteValue(msgspec.Struct, frozen=True, tag="write-value"):
-    """A client writes `value` to `key`."""
+    """A client's write of `value` to `key`."""
 
     request_number: int
     key: str
@@ -71,14 +71,14 @@ class ValueResponse(msgspec.Struct, frozen=True, tag="value-response"):
 
 
 class QueryRequest(msgspec.Struct, frozen=True, tag="query-request"):
-    """First phase: which copy of `key` do you have?"""
+    """First phase: a question for the copy of `key` at a replica."""
 
     correlation_id: int
     key: str
 
 
 class QueryResponse(msgspec.Struct, frozen=True, tag="query-response"):
-    """This one."""
+    """The copy that the replica has."""
 
     correlation_id: int
     stamp: Stamp
@@ -86,7 +86,7 @@ class QueryResponse(msgspec.Struct, frozen=True, tag="query-response"):
 
 
 class StoreRequest(msgspec.Struct, frozen=True, tag="store-request"):
-    """Second phase: keep this copy, unless yours is newer."""
+    """Second phase: a copy to be kept, unless the replica has a newer one."""
 
     correlation_id: int
     key: str
@@ -95,7 +95,7 @@ class StoreRequest(msgspec.Struct, frozen=True, tag="store-request"):
 
 
 class StoreResponse(msgspec.Struct, frozen=True, tag="store-response"):
-    """This copy or a newer one is durable here."""
+    """The copy, or a newer one, is durable at the replica."""
 
     correlation_id: int
 
@@ -121,7 +121,7 @@ class CopyStored(msgspec.Struct, frozen=True):
 
 
 class AnswersCompleted(msgspec.Struct, frozen=True):
-    """Trace: a coordinator goes on with what these replicas answered; `needed` of them make a read quorum."""
+    """Trace: a coordinator goes on with the answers of `replicas`; `needed` of them make a read quorum."""
 
     key: str
     needed: int
@@ -129,7 +129,7 @@ class AnswersCompleted(msgspec.Struct, frozen=True):
 
 
 class StoreCompleted(msgspec.Struct, frozen=True):
-    """Trace: a coordinator takes the copy as stored, because these acknowledged; `needed` make a write quorum."""
+    """Trace: a coordinator takes the copy as stored, as `replicas` acknowledged; `needed` make a write quorum."""
 
     key: str
     stamp: Stamp

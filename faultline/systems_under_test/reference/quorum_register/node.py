@@ -1,7 +1,7 @@
 """A node of `quorum-register`: a replica of every key, and a coordinator for the clients that ask it.
 
-There is no leader and no log in common (see `leaderless_node`). What a replica is asked to keep goes to its write-ahead
-log before it is acknowledged; the coordinator carries out the operations of clients in two phases.
+There is no leader and no common log (see `leaderless_node`). A replica acknowledges a copy once it is in its
+write-ahead log; the coordinator carries out the operations of clients in two phases.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ __all__ = ["Parts", "QuorumRegisterNode"]
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The classes a node is built from; a planted bug replaces one of them."""
+    """The classes that a node is built from; a planted bug changes one of them."""
 
     copies: type[StampedCopies] = StampedCopies
     coordinator: type[Coordinator] = Coordinator
@@ -77,8 +77,6 @@ class QuorumRegisterNode(LeaderlessNode):
             self.ports, self._members, self._settings, requests, ids, self.copies
         )
 
-    # -- clients ------------------------------------------------------------------------------------------------------
-
     def _handle_read(self, source: NodeId, request: ReadValue) -> None:
         if self._is_new(source, request.request_number):
             self._coordinator.read(request.key, request.request_number, self._responder(source))
@@ -89,8 +87,6 @@ class QuorumRegisterNode(LeaderlessNode):
 
     def _responder(self, source: NodeId) -> Callable[[ValueResponse], None]:
         return lambda response: self._answer(source, response.request_number, response)
-
-    # -- the replica --------------------------------------------------------------------------------------------------
 
     def _handle_query(self, source: NodeId, request: QueryRequest) -> None:
         copy = self.copies.get(request.key)

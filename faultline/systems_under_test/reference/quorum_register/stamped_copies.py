@@ -38,17 +38,17 @@ class StampedCopies:
         self._copies: dict[str, Copy] = {}
 
     def recover(self) -> None:
-        """Read the log; the newest copies in it are those of before. Raises `CorruptLog`."""
+        """Read the newest copies from the log. Raise `CorruptLog`."""
         self._log.recover()
         for entry in self._log.entries(1, self._log.last_index):
             self._keep(_DECODER.decode(entry.data))
 
     def get(self, key: str) -> Copy:
-        """The newest copy of `key`."""
+        """Return the newest copy of `key`."""
         return self._copies.get(key) or Copy(key, NEVER_WRITTEN, None)
 
     def store(self, copy: Copy) -> bool:
-        """Keep `copy`, durable before anything sent from now on; False when there is one as new already."""
+        """Keep `copy`, durable before any message from now on; return False when there is one as new already."""
         if copy.stamp <= self.get(copy.key).stamp:
             return False
         self._log.append_data(_ENCODER.encode(copy))

@@ -1,21 +1,22 @@
-"""Quorum register: reads and writes without a leader, and why a majority for each of them is not enough.
+"""Quorum register: reads and writes without a leader, and the reason why a majority for each is not enough.
 
 *Problem.* If any two majorities share a replica, then a write to a majority and a read from a majority should always
 meet. They do; and still two reads in a row can return the new value and then the old one.
 
 *Idea.* Any node carries out any operation (`coordinator`): a write asks a majority for their stamps and
 stores the value under a newer one on a majority; a read asks a majority and takes the newest. A write that stopped
-halfway is on a minority, so whether a reader meets it depends on whom it asks. The register becomes linearizable when
-a read, before it answers, stores what it found on a majority too: option `write_back`, `on` by default.
+halfway is on a minority, so a reader meets it only if it asks a replica of that minority. The register becomes
+linearizable when a read, before it answers, stores the copy it found on a majority too: option `write_back`, `on` by
+default.
 
     write_back=off    s1 2        c1 asks s1 and s2: 2.   s1 goes down.   c2 asks s2 and s3: 1
                       s2 1                                                (LDR-S7: an expected anomaly)
                       s3 1
     write_back=on                 c1 stores 2 on s2 before it answers;    c2 asks s2 and s3: 2
 
-*Invariants.* QRM-I1 those who are asked meet those who stored. QRM-I2 what is acknowledged is on a write quorum of
-distinct replicas. QRM-I3 fewer than a quorum of distinct answers decide nothing. Two copies with one stamp hold one
-value. RWL-I1 and RWL-I4, see `leaderless_node`.
+*Invariants.* QRM-I1 the replicas that are asked meet those that stored. QRM-I2 an acknowledged write is on a write
+quorum of distinct replicas. QRM-I3 fewer than a quorum of distinct answers decide nothing. Two copies with one stamp
+hold one value. RWL-I1 and RWL-I4, see `leaderless_node`.
 
 *Tolerates.* Any minority of nodes crashed, paused or cut off; lost, late and repeated messages; clocks of any kind.
 
@@ -27,10 +28,7 @@ that decides needs consensus. Quorums that do not overlap (write_quorum + read_q
 
 *Checkers.* Linearizability; the invariants.
 
-*Planted bugs.* See `planted_bugs`: `half-is-a-majority`, `majority-of-the-living`,
-`coordinator-counts-twice`, `first-answer-decides`, `count-errors`, `ack-before-quorum`, `count-duplicate-answers`,
-`timeout-as-failure`, `waits-for-ever`, `answers-twice`, `restarted-correlation-ids`, `ack-before-fsync`,
-`stamp-without-asking`.
+*Planted bugs.* See `planted_bugs`.
 
 Sources: Patterns of Distributed Systems ch. 6, "Why quorum reads and writes are not enough", ch. 10 and 14; Attiya,
 Bar-Noy and Dolev (JACM 1995); Lynch and Shvartsman (FTCS 1997). All members are replicas of all keys; there is no
@@ -55,11 +53,7 @@ from faultline.systems_under_test.reference.quorum_register.limits import not_pr
 from faultline.systems_under_test.reference.quorum_register.messages import MESSAGES
 from faultline.systems_under_test.reference.quorum_register.node import QuorumRegisterNode
 from faultline.systems_under_test.reference.quorum_register.options import OPTIONS, RegisterSettings
-from faultline.systems_under_test.reference.quorum_register.planted_bugs import (
-    PLANTED_BUGS,
-    definite_errors,
-    mutated_parts,
-)
+from faultline.systems_under_test.reference.quorum_register.planted_bugs import BUGS
 
 __all__ = ["QuorumRegister"]
 
@@ -75,16 +69,16 @@ class QuorumRegister:
     usual_workload = "read-write"
     usual_nodes = 3
     options: Mapping[str, OptionDescription] = OPTIONS
-    planted_bugs: Mapping[str, PlantedBug] = PLANTED_BUGS
+    planted_bugs: Mapping[str, PlantedBug] = BUGS.planted_bugs
     features: tuple[Feature, ...] = FEATURES
     messages: tuple[type[msgspec.Struct], ...] = MESSAGES
 
     def node(
         self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], planted_bugs: frozenset[str]
     ) -> QuorumRegisterNode:
-        """A node with empty memory over `ports`. Raises UsageError for options or planted bugs it cannot use."""
-        settings = RegisterSettings.read(options, len(members))
-        return QuorumRegisterNode(ports, members, settings, mutated_parts(planted_bugs))
+        """Return a node with empty memory over `ports`. Raise `UsageError` for unusable options or bugs."""
+        settings = RegisterSettings.of_cluster(options, len(members))
+        return QuorumRegisterNode(ports, members, settings, BUGS.parts(planted_bugs))
 
     def client(
         self,
@@ -94,14 +88,14 @@ class QuorumRegister:
         options: Mapping[str, str],
         planted_bugs: frozenset[str],
     ) -> QuorumRegisterClient:
-        """A client that talks to `node` first."""
-        settings = RegisterSettings.read(options, len(members))
-        return QuorumRegisterClient(ports, members, node, settings, definite_errors(planted_bugs))
+        """Return a client that talks to `node` first."""
+        settings = RegisterSettings.of_cluster(options, len(members))
+        return BUGS.client(QuorumRegisterClient, planted_bugs)(ports, members, node, settings)
 
     def not_promised(self, asked: Asked) -> str | None:
-        """Why what a workload judges by need not hold, in a clause; None when it must."""
+        """Return in a clause why the claim of the workload need not hold; None when it must."""
         return not_promised(asked)
 
     def invariants(self) -> list[Invariant]:
-        """Fresh instances of the system's invariants."""
+        """Return fresh instances of the invariants."""
         return quorum_register_invariants()

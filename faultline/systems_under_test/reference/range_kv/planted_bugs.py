@@ -1,14 +1,13 @@
-"""The planted bugs of `range-kv`: each a record, and a change to one of its `Parts`.
+"""The planted bugs of `range-kv`: each a class put in front of the part that it breaks.
 
-They break it for good: never use them outside the harness.
+They break the system for good: never use them outside the harness.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, Self
 
-from faultline.harness.system import PlantedBug
 from faultline.harness.world.ports import NodeId
 from faultline.systems_under_test.patterns.data_partitioning.key_range_partitions import (
     KeyRange,
@@ -30,125 +29,35 @@ from faultline.systems_under_test.reference.range_kv.messages import (
     ScanKeys,
 )
 from faultline.systems_under_test.reference.range_kv.node import Parts
-from faultline.systems_under_test.reference.shared.planted_bugs import layered, together, with_bugs
+from faultline.systems_under_test.reference.shared.planted_bugs import PlantedBugs
 
-__all__ = ["PLANTED_BUGS", "mutated_parts"]
+__all__ = ["BUGS"]
 
-_PATTERN = "key-range-partitions"
 _COPY_US = 60_000
 
-_RECORDS = (
-    PlantedBug(
-        name="no-generation-check",
-        pattern=_PATTERN,
-        id="KRP-M1",
-        summary="a host serves whoever names a partition it holds, whatever generation the client knows",
-        shows_as="a client with an old table writes where nobody looks, and its scans end where the parent does now",
-        campaign="range-splits",
-        caught_by=("KRP-I4", "KRP-I2", "linearizability", "scans"),
-    ),
-    PlantedBug(
-        name="repeated-split-empties",
-        pattern=_PATTERN,
-        id="KRP-M2",
-        summary="a host that is told of a split again makes the new half again, which is empty",
-        shows_as="what was written to the new half before is gone",
-        campaign="range-splits",
-        caught_by=("linearizability", "scans"),
-    ),
-    PlantedBug(
-        name="inclusive-end",
-        pattern=_PATTERN,
-        id="KRP-M3",
-        summary="a partition takes the end of its range for a key of its own",
-        shows_as="the key at a boundary is stored in two partitions, and comes twice in a scan",
-        campaign="range-splits",
-        caught_by=("KRP-I2", "scans"),
-    ),
-    PlantedBug(
-        name="split-at-half-the-maximum",
-        pattern=_PATTERN,
-        id="KRP-M4",
-        summary="a partition is split when it has reached half of the configured size",
-        shows_as="twice as many partitions as asked for",
-        campaign="range-splits",
-        caught_by=("KRP-R10",),
-    ),
-    PlantedBug(
-        name="split-without-the-data",
-        pattern=_PATTERN,
-        id="KRP-M5",
-        summary="the new half begins empty, though the table says that the partition was split",
-        shows_as="the upper half of the keys reads as absent",
-        campaign="range-splits",
-        caught_by=("linearizability", "scans"),
-    ),
-    PlantedBug(
-        name="split-at-the-start",
-        pattern=_PATTERN,
-        id="KRP-M6",
-        summary="a partition is split at its first key, and nobody looks whether something is left below",
-        shows_as="empty ranges, again and again",
-        campaign="range-splits",
-        caught_by=("KRP-I1",),
-    ),
-    PlantedBug(
-        name="no-end-is-the-lowest-key",
-        pattern=_PATTERN,
-        id="KRP-M7",
-        summary="the end of the last range is taken for the empty key when the partition is scanned",
-        shows_as="a scan finds nothing in the last partition",
-        campaign="range-splits",
-        caught_by=("scans",),
-    ),
-    PlantedBug(
-        name="scan-in-table-order",
-        pattern=_PATTERN,
-        id="KRP-M8",
-        summary="a client asks the partitions of a scan in the order in which they stand in the table",
-        shows_as="a scan that is not in order",
-        campaign="range-splits",
-        caught_by=("scans",),
-    ),
-    PlantedBug(
-        name="writes-during-copy-lost",
-        pattern=_PATTERN,
-        id="KRP-M9",
-        summary="a partition that moves is copied first and let go later; what is written meanwhile stays behind",
-        shows_as="acknowledged writes are gone after the move",
-        campaign="range-moves",
-        caught_by=("linearizability", "scans"),
-    ),
-    PlantedBug(
-        name="absent-where-not-held",
-        pattern=_PATTERN,
-        id="KRP-R19",
-        summary="a host that is asked for a partition it does not hold yet answers that there is no such key",
-        shows_as="keys are absent while their partition is on its way",
-        campaign="range-moves",
-        caught_by=("linearizability", "scans"),
-    ),
-    PlantedBug(
-        name="repeated-install-replaces",
-        pattern=_PATTERN,
-        id="KRP-R16",
-        summary="a host that is sent a partition again puts it in the place of the one that it has written to since",
-        shows_as="acknowledged writes are gone after the move",
-        campaign="range-moves",
-        caught_by=("linearizability", "scans"),
-    ),
-)
+BUGS = PlantedBugs("range-kv", Parts, pattern="key-range-partitions", campaign="range-splits")
 
-PLANTED_BUGS: dict[str, PlantedBug] = {record.name: record for record in _RECORDS}
-"""Every planted bug by name."""
+_MOVES = BUGS.group(campaign="range-moves", caught_by=("linearizability", "scans"))
 
 
+@BUGS.plant("no-generation-check", "KRP-M1", part="host", caught_by=("KRP-I4", "KRP-I2", "linearizability", "scans"))
 class _NoGenerationCheck(RangeHost):
+    """A host serves each request for a partition it holds, whatever generation the client knows.
+
+    Shows as: a client with an old table writes to the wrong half, and its scans end where the parent does now.
+    """
+
     def _refusal(self, request: Any) -> str | None:
         return None if request.partition_id in self.store.held else NOT_HERE_YET
 
 
+@BUGS.plant("repeated-split-empties", "KRP-M2", part="host", caught_by=("linearizability", "scans"))
 class _RepeatedSplitEmpties(RangeHost):
+    """A host that is told of a split again makes the new half again, which is empty.
+
+    Shows as: the writes to the new half are gone.
+    """
+
     def _handle_split(self, coordinator: NodeId, command: SplitPartition) -> None:
         held = self.store.held.get(command.right.id)
         if held is not None and held.info.generation == command.right.generation:
@@ -156,7 +65,13 @@ class _RepeatedSplitEmpties(RangeHost):
         super()._handle_split(coordinator, command)
 
 
+@BUGS.plant("inclusive-end", "KRP-M3", part="partition", caught_by=("KRP-I2", "scans"))
 class _InclusiveEnd(RangePartition):
+    """A partition takes the end of its range for a key of its own.
+
+    Shows as: the key at a boundary is stored in two partitions, and comes twice in a scan.
+    """
+
     def scan(self, wanted: KeyRange) -> Entries:
         return [
             (key, self.get(key))
@@ -165,18 +80,36 @@ class _InclusiveEnd(RangePartition):
         ]
 
 
+@BUGS.plant("split-at-half-the-maximum", "KRP-M4", part="host", caught_by=("KRP-R10",))
 class _HalfSize(RangeHost):
+    """A partition is split when it has reached half of the configured size.
+
+    Shows as: twice as many partitions as asked for.
+    """
+
     def _is_too_big(self, size: int) -> bool:
         return 2 * size >= self._settings.partition_size_max
 
 
+@BUGS.plant("split-without-the-data", "KRP-M5", part="partition", caught_by=("linearizability", "scans"))
 class _SplitWithoutData(RangePartition):
+    """The new half begins empty, though the table says that the partition was split.
+
+    Shows as: the upper half of the keys reads as absent.
+    """
+
     def split(self, left: Partition, right: Partition) -> tuple[Self, Self]:
         kept, _ = super().split(left, right)
         return kept, type(self)(right)
 
 
+@BUGS.plant("split-at-the-start", "KRP-M6", part="host", caught_by=("KRP-I1",))
 class _SplitAtStart(RangeHost):
+    """A partition is split at its first key, without a check that keys are left below.
+
+    Shows as: empty ranges, again and again.
+    """
+
     def _size_split_key(self, partition: RangePartition) -> str | None:
         return partition.keys[0] if partition.keys else None
 
@@ -196,13 +129,22 @@ class _CredulousTable(RangeTable):
         return SplitPartition(parent.id, left, right, reason)
 
 
+@BUGS.also("split-at-the-start", part="coordinator")
 class _EmptyRangesPermitted(RangeCoordinator):
+    """A coordinator that takes the empty half for a range like any other."""
+
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self.table = _CredulousTable()
 
 
+@BUGS.plant("no-end-is-the-lowest-key", "KRP-M7", part="host", caught_by=("scans",))
 class _NoEndIsTheLowestKey(RangeHost):
+    """The end of the last range is taken for the empty key when the partition is scanned.
+
+    Shows as: a scan finds nothing in the last partition.
+    """
+
     def _handle_scan(self, client: NodeId, request: ScanKeys) -> None:
         partition = self._partition_for(client, request)
         if partition is not None:
@@ -210,16 +152,28 @@ class _NoEndIsTheLowestKey(RangeHost):
             self._answer(client, request, [] if ends_nowhere else partition.scan(request.wanted))
 
 
+@BUGS.plant("scan-in-table-order", "KRP-M8", part="map", caught_by=("scans",))
 class _TableOrder(PartitionMap):
+    """A client asks the partitions of a scan in the order in which they stand in the table.
+
+    Shows as: a scan that is not in order.
+    """
+
     def partitions_in(self, wanted: KeyRange) -> list[Partition]:
         return [each for _, each in sorted(self.partitions.items()) if each.range.overlaps(wanted)]
 
 
+@_MOVES.plant("writes-during-copy-lost", "KRP-M9", part="host")
 class _CopyFirstLetGoLater(RangeHost):
+    """A partition that moves is copied first and let go later; writes of the meantime stay behind.
+
+    Shows as: acknowledged writes are gone after the move.
+    """
+
     _copying: frozenset[Partition] = frozenset()
 
     def _let_go(self, command: MovePartition) -> None:
-        """The copy takes a while, and the partition is let go when it is done, with what was written meanwhile."""
+        """Copy for a while, and let the partition go afterwards, with the writes of the meantime."""
         if command.partition in self._copying:
             return
         self._copying |= {command.partition}
@@ -232,7 +186,13 @@ class _CopyFirstLetGoLater(RangeHost):
         self._send_leaving()
 
 
+@_MOVES.plant("absent-where-not-held", "KRP-R19", part="host")
 class _AbsentWhereNotHeld(RangeHost):
+    """A host that is asked for a partition it does not hold yet answers that there is no such key.
+
+    Shows as: keys are absent while their partition is on its way.
+    """
+
     def _handle_read(self, client: NodeId, request: ReadKey) -> None:
         self._answer_or(super()._handle_read, client, request, None)
 
@@ -246,29 +206,15 @@ class _AbsentWhereNotHeld(RangeHost):
             handle(client, request)
 
 
+@_MOVES.plant("repeated-install-replaces", "KRP-R16", part="host")
 class _RepeatedInstallReplaces(RangeHost):
+    """A host that is sent a partition again puts it in the place of the one with later writes.
+
+    Shows as: acknowledged writes are gone after the move.
+    """
+
     def _handle_install(self, source: NodeId, message: InstallPartition) -> None:
         held = self.store.held.get(message.partition.id)
         if held is not None and held.info.generation == message.partition.generation:
             self._install(message)
         super()._handle_install(source, message)
-
-
-_CHANGES: dict[str, Callable[[Parts], Parts]] = {
-    "no-generation-check": layered("host", _NoGenerationCheck),
-    "repeated-split-empties": layered("host", _RepeatedSplitEmpties),
-    "inclusive-end": layered("partition", _InclusiveEnd),
-    "split-at-half-the-maximum": layered("host", _HalfSize),
-    "split-without-the-data": layered("partition", _SplitWithoutData),
-    "split-at-the-start": together(layered("host", _SplitAtStart), layered("coordinator", _EmptyRangesPermitted)),
-    "no-end-is-the-lowest-key": layered("host", _NoEndIsTheLowestKey),
-    "scan-in-table-order": layered("map", _TableOrder),
-    "writes-during-copy-lost": layered("host", _CopyFirstLetGoLater),
-    "absent-where-not-held": layered("host", _AbsentWhereNotHeld),
-    "repeated-install-replaces": layered("host", _RepeatedInstallReplaces),
-}
-
-
-def mutated_parts(names: Iterable[str]) -> Parts:
-    """The parts of a cluster with the planted bugs `names`, the correct ones with none. Raises UsageError."""
-    return with_bugs("range-kv", names, Parts(), _CHANGES)

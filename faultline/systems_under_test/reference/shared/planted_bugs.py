@@ -3,30 +3,36 @@
     BUGS = PlantedBugs("timestamped-kv", Parts)
 
     @BUGS.plant("wall-time-stamps", "HYC-M1", part="hybrid", campaign="causes", caught_by=("causal-pairs",))
-    class WallTime(HybridStamps):
+    class _WallTime(HybridStamps):
         '''A write is stamped with the wall time, and nothing else.
 
         Shows as: under wrong clocks effects come before causes, and new versions below old ones.
         '''
 
-The class is put in front of the correct one under `part` of the node's `Parts`; for a bug of the client `part` is
-`client`. The correct code does not know of any of this.
+The class is put in front of the correct one under `part` of the node's `Parts`; `part="client"` and `part="node"` stand
+for the classes of the client and the node themselves. A function takes the place of the correct function. The correct
+code does not know of any of this.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
-from functools import partial
-from typing import Any, Generic, TypeVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypedDict, TypeVar, Unpack
 
 from faultline.harness.errors import UsageError
 from faultline.harness.system import PlantedBug
 from faultline.harness.world.ports import Ports
+from faultline.systems_under_test.reference.shared.settings import unknown_name
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 __all__ = [
+    "BugRecord",
     "LazyFlush",
+    "NoParts",
     "PlantedBugs",
     "class_with_bugs",
     "forced_options",
@@ -38,73 +44,138 @@ __all__ = [
     "with_bugs",
 ]
 
+NodeParts = TypeVar("NodeParts", bound="DataclassInstance")
 Parts = TypeVar("Parts")
 Part = TypeVar("Part")
+Change = TypeVar("Change", bound=Callable[..., object])
 
 _LAZY_FLUSH_US = 200_000
-
-Client = TypeVar("Client")
-Change = Callable[[type[Any]], type[Any]]
-CLIENT = "client"
+_OUTSIDE_THE_PARTS = frozenset({"client", "node"})
 
 
-class PlantedBugs(Generic[Parts]):
-    """The bugs planted in `system`; `usual` makes the correct parts, `defaults` are what most bugs have in common."""
+class BugRecord(TypedDict, total=False):
+    """The fields of a bug's record that its class does not tell by itself."""
 
-    def __init__(self, system: str, usual: Callable[[], Parts], **defaults: Any) -> None:
+    pattern: str
+    campaign: str
+    caught_by: tuple[str, ...]
+    options: dict[str, str]
+    worlds: tuple[str, ...]
+    why_not: str
+
+
+@dataclass(frozen=True)
+class NoParts:
+    """The parts of a system that has none: all its bugs sit in the node or the client."""
+
+
+class _Place(NamedTuple):
+    """The place of a change: a part (`stamps`), an entry of one (`waits.write`, `waits.*`), `node` or `client`."""
+
+    part: str
+    change: Callable[..., object]
+    replaces: bool
+
+    def put(self, correct: object) -> object:
+        """Return `correct` with the change."""
+        if self.replaces or not isinstance(self.change, type):
+            return self.change
+        assert isinstance(correct, type), f"{self.change.__name__} is no class, but {self.part} is"
+        return in_front(self.change, correct)
+
+
+class PlantedBugs(Generic[NodeParts]):
+    """The bugs planted in `system`; `usual` makes the correct parts, `common` is what the records have in common."""
+
+    def __init__(self, system: str, usual: Callable[[], NodeParts], **common: Unpack[BugRecord]) -> None:
         self.planted_bugs: dict[str, PlantedBug] = {}
-        self._system, self._usual, self._defaults = system, usual, defaults
-        self._changes: dict[str, tuple[tuple[str, ...], Change]] = {}
+        self._system, self._usual, self._common = system, usual, common
+        self._places: dict[str, list[_Place]] = {}
+
+    def group(self, **common: Unpack[BugRecord]) -> PlantedBugs[NodeParts]:
+        """Return a place to plant bugs of this system whose records have `common` in common."""
+        record: BugRecord = {**self._common, **common}
+        group = PlantedBugs(self._system, self._usual, **record)
+        group.planted_bugs, group._places = self.planted_bugs, self._places
+        return group
 
     def plant(
-        self, name: str, row: str, *, part: str, replaces: bool = False, **record: Any
-    ) -> Callable[[type[Any]], type[Any]]:
-        """Register the decorated class as the bug `name`; `part` may name several parts, separated by blanks.
+        self, name: str, row: str, *, part: str | tuple[str, ...], replaces: bool = False, **record: Unpack[BugRecord]
+    ) -> Callable[[Change], Change]:
+        """Register the decorated class as the bug `name`, which breaks the requirement `row`.
 
         With `replaces` the class stands alone where the correct one was; else it is put in front of it.
         """
+        assert name not in self.planted_bugs, f"{self._system} has two planted bugs {name}"
 
-        def planted(change: type[Any]) -> type[Any]:
-            summary, _, shows_as = inspect.getdoc(change).partition("\n\nShows as: ")  # type: ignore[union-attr]
-            told: dict[str, Any] = {"summary": _told(summary), "shows_as": _told(shows_as)}
-            self.planted_bugs[name] = PlantedBug(name=name, id=row, **told, **{**self._defaults, **record})
-            self._changes[name] = (tuple(part.split()), partial(_put, change, replaces))
+        def planted(change: Change) -> Change:
+            summary, _, shows_as = (inspect.getdoc(change) or "").partition("\n\nShows as: ")
+            assert shows_as, f"the docstring of the planted bug {name} has no paragraph `Shows as: …`"
+            fields: BugRecord = {**self._common, **record}
+            self.planted_bugs[name] = PlantedBug(
+                name=name, id=row, summary=_as_clause(summary), shows_as=_as_clause(shows_as), **fields
+            )
+            return self.also(name, part=part, replaces=replaces)(change)
+
+        return planted
+
+    def also(self, name: str, *, part: str | tuple[str, ...], replaces: bool = False) -> Callable[[Change], Change]:
+        """Register the decorated class as a further change that the bug `name` takes."""
+
+        def planted(change: Change) -> Change:
+            parts = (part,) if isinstance(part, str) else part
+            self._places.setdefault(name, []).extend(_Place(each, change, replaces) for each in parts)
             return change
 
         return planted
 
-    def parts(self, names: Iterable[str]) -> Parts:
-        """The parts with the bugs `names`. Raises UsageError for one that there is not."""
+    def parts(self, names: Iterable[str]) -> NodeParts:
+        """Return the parts with the bugs `names`. Raise `UsageError` for an unknown one."""
         parts = self._usual()
-        for places, change in self._chosen(names):
-            for place in places:
-                if place != CLIENT:
-                    outer, _, key = place.partition(".")
-                    there = getattr(parts, outer)
-                    new = {**there, key: change(there[key])} if key else change(there)
-                    parts = replace(parts, **{outer: new})  # type: ignore[type-var]
+        for place in self._chosen(names):
+            if place.part not in _OUTSIDE_THE_PARTS:
+                parts = _changed(parts, place.part, place)
         return parts
 
-    def client(self, correct: type[Client], names: Iterable[str]) -> type[Client]:
-        """The client with those of the bugs `names` that sit in it."""
-        for places, change in self._chosen(names):
-            correct = change(correct) if CLIENT in places else correct
+    def client(self, correct: type[Part], names: Iterable[str]) -> type[Part]:
+        """Return the class of the client with those of the bugs `names` that sit in it."""
+        return self._class("client", correct, names)
+
+    def node(self, correct: type[Part], names: Iterable[str]) -> type[Part]:
+        """Return the class of the node with those of the bugs `names` that sit in it."""
+        return self._class("node", correct, names)
+
+    def _class(self, part: str, correct: type[Part], names: Iterable[str]) -> type[Part]:
+        for place in self._chosen(names):
+            if place.part == part:
+                assert isinstance(place.change, type)
+                correct = in_front(place.change, correct)
         return correct
 
-    def _chosen(self, names: Iterable[str]) -> list[tuple[tuple[str, ...], Change]]:
-        for name in sorted(names):
-            if name not in self._changes:
-                raise UsageError(f"{self._system} has no planted bug {name!r}.", f"It has {', '.join(self._changes)}.")
-        return [self._changes[name] for name in sorted(names)]
+    def _chosen(self, names: Iterable[str]) -> list[_Place]:
+        # In one order, whatever the order of the names: a set of bugs always makes the same classes.
+        chosen = sorted(names)
+        for name in chosen:
+            if name not in self.planted_bugs:
+                raise unknown_name(f"{self._system} has no planted bug", name, self.planted_bugs)
+        return [place for name in chosen for place in self._places[name]]
 
 
-def _put(change: type[Any], replaces: bool, correct: type[Any]) -> type[Any]:
-    return change if replaces else in_front(change, correct)
+def _changed(owner: Any, path: str, place: _Place) -> Any:
+    """Return the parts `owner`, a record or a mapping, with the change at `path`, as in `waits.write` or `waits.*`."""
+    if not path:
+        return place.put(owner)
+    name, _, rest = path.partition(".")
+    if isinstance(owner, Mapping):
+        entries = owner if name == "*" else (name,)
+        return {**owner, **{entry: _changed(owner[entry], rest, place) for entry in entries}}
+    return replace(owner, **{name: _changed(getattr(owner, name), rest, place)})
 
 
-def _told(text: str) -> str:
+def _as_clause(text: str) -> str:
+    """Return a sentence of a docstring as records have it: on one line, without capital and full stop."""
     words = " ".join(text.split()).removesuffix(".")
-    return words[:1].lower() + words[1:]
+    return words if words[1:2].isupper() else words[:1].lower() + words[1:]
 
 
 def planted(

@@ -11,33 +11,57 @@ A field of milliseconds is kept in microseconds: the option of `gossip_interval_
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, get_type_hints
+import difflib
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import ClassVar, NamedTuple, Self, get_type_hints
 
 import msgspec
 
 from faultline.harness.errors import UsageError
 from faultline.harness.system import OptionDescription
 
-__all__ = ["Choice", "Milliseconds", "Number", "Settings", "Switch", "kinds_of", "options_of"]
+__all__ = [
+    "Choice",
+    "Kind",
+    "Milliseconds",
+    "Number",
+    "OptionalMilliseconds",
+    "Settings",
+    "Switch",
+    "Text",
+    "kinds_of",
+    "options_of",
+    "unknown_name",
+]
 
 
-class Number(msgspec.Struct, frozen=True):
+class Kind(msgspec.Struct, frozen=True):
+    """The kind of an option: how its text is listed and read."""
+
+    def option(self, field: str) -> str:
+        """Return the name of the option behind `field`."""
+        return field
+
+    def described(self, summary: str) -> OptionDescription:
+        """Return the option as it is listed."""
+        raise NotImplementedError
+
+    def parsed(self, name: str, text: str) -> object:
+        """Return the value of `text`. Raise `UsageError` for a text that the option `name` cannot have."""
+        raise NotImplementedError
+
+
+class Number(Kind, frozen=True):
     """A whole number of at least `least`."""
 
     default: int
     least: int = 1
 
-    def option(self, field: str) -> str:
-        """The name of the option behind `field`."""
-        return field
-
     def described(self, summary: str) -> OptionDescription:
-        """The option as it is listed."""
         return OptionDescription(default=str(self.default), summary=summary)
 
-    def parsed(self, name: str, text: str) -> Any:
-        """The value of `text`. Raises UsageError."""
+    def parsed(self, name: str, text: str) -> int:
         if not (text.isascii() and text.isdigit() and int(text) >= self.least):
             raise UsageError(
                 f"Option {name} must be a whole number from {self.least}, not {text!r}.",
@@ -50,42 +74,70 @@ class Milliseconds(Number, frozen=True):
     """A time: milliseconds outside, microseconds inside."""
 
     def option(self, field: str) -> str:
-        """The name of the option behind `field`."""
         return f"{field.removesuffix('_us')}_ms"
 
-    def parsed(self, name: str, text: str) -> Any:
-        """The value of `text`. Raises UsageError."""
+    def parsed(self, name: str, text: str) -> int:
         return 1_000 * super().parsed(name, text)
 
 
-class Choice(msgspec.Struct, frozen=True):
-    """One of `choices`, the first of them by default."""
+class OptionalMilliseconds(Kind, frozen=True):
+    """A time that can be left out: 0 milliseconds are read as None."""
 
-    choices: tuple[str, ...]
+    default: int
 
     def option(self, field: str) -> str:
-        """The name of the option behind `field`."""
-        return field
+        return self._time().option(field)
 
     def described(self, summary: str) -> OptionDescription:
-        """The option as it is listed."""
-        return OptionDescription(default=self.choices[0], choices=self.choices, summary=summary)
+        return self._time().described(summary)
 
-    def parsed(self, name: str, text: str) -> Any:
-        """The value of `text`. Raises UsageError."""
+    def parsed(self, name: str, text: str) -> int | None:
+        return self._time().parsed(name, text) or None
+
+    def _time(self) -> Milliseconds:
+        return Milliseconds(self.default, least=0)
+
+
+class Choice(Kind, frozen=True):
+    """One of `choices`; the first of them by default, unless `default` names another."""
+
+    choices: tuple[str, ...]
+    default: str = ""
+
+    def described(self, summary: str) -> OptionDescription:
+        return OptionDescription(default=self.default or self.choices[0], choices=self.choices, summary=summary)
+
+    def parsed(self, name: str, text: str) -> str:
         if text not in self.choices:
             raise UsageError(f"Option {name} cannot be {text!r}.", f"Choose one of {', '.join(self.choices)}.")
         return text
 
 
-class Switch(Choice, frozen=True):
-    """`on` or `off`."""
+class Switch(Kind, frozen=True):
+    """`on` or `off`, read as a truth value; the default is listed first."""
 
-    choices: tuple[str, ...] = ("on", "off")
+    is_on: bool = True
 
-    def parsed(self, name: str, text: str) -> Any:
-        """The value of `text`. Raises UsageError."""
-        return super().parsed(name, text) == "on"
+    def described(self, summary: str) -> OptionDescription:
+        return self._choice().described(summary)
+
+    def parsed(self, name: str, text: str) -> bool:
+        return self._choice().parsed(name, text) == "on"
+
+    def _choice(self) -> Choice:
+        return Choice(("on", "off") if self.is_on else ("off", "on"))
+
+
+class Text(Kind, frozen=True):
+    """Any text; a subclass of `Settings` checks and reads it further."""
+
+    default: str = ""
+
+    def described(self, summary: str) -> OptionDescription:
+        return OptionDescription(default=self.default, summary=summary, is_text=True)
+
+    def parsed(self, name: str, text: str) -> str:
+        return text
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,31 +146,55 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     system: ClassVar[str] = ""
 
     @classmethod
-    def read(cls, given: Mapping[str, str]) -> Any:
-        """The settings of the options `given`, defaults for the rest. Raises UsageError."""
-        kinds = kinds_of(cls)
-        names = {kind.option(field): (field, kind) for field, (kind, _) in kinds.items()}
+    def read(cls, given: Mapping[str, str]) -> Self:
+        """Return the settings of the options `given`, with defaults for the rest. Raise `UsageError`."""
+        fields = _fields_of(cls)
         for name in given:
-            if name not in names:
-                raise UsageError(f"{cls.system} has no option {name!r}.", f"It has {', '.join(names)}.")
-        described = options_of(cls)
+            if name not in fields:
+                raise unknown_name(f"{cls.system} has no option", name, fields)
         values = {
-            field: kind.parsed(name, given.get(name, described[name].default)) for name, (field, kind) in names.items()
+            field.name: field.kind.parsed(name, given.get(name, field.description.default))
+            for name, field in fields.items()
         }
         settings = cls(**values)
         settings.check()
         return settings
 
     def check(self) -> None:
-        """Raise UsageError for values that contradict each other."""
+        """Raise `UsageError` for values that contradict each other."""
 
 
-def kinds_of(settings: type[Settings]) -> dict[str, tuple[Any, str]]:
-    """By field its kind and what is said about it."""
-    hints = get_type_hints(settings, include_extras=True)
-    return {field: hint.__metadata__ for field, hint in hints.items() if hasattr(hint, "__metadata__")}
+def kinds_of(settings: type[Settings]) -> dict[str, tuple[Kind, str]]:
+    """Return by field its kind and the line about it."""
+    return {field.name: (field.kind, field.description.summary) for field in _fields_of(settings).values()}
 
 
 def options_of(settings: type[Settings]) -> dict[str, OptionDescription]:
-    """The options as they are listed, in the order of the fields."""
-    return {kind.option(field): kind.described(summary) for field, (kind, summary) in kinds_of(settings).items()}
+    """Return the options as they are listed, in the order of the fields."""
+    return {name: field.description for name, field in _fields_of(settings).items()}
+
+
+def unknown_name(complaint: str, name: str, known: Iterable[str]) -> UsageError:
+    """Return the error of a name that is none of `known`: it tells the nearest of them, and all."""
+    known = list(known)
+    near = difflib.get_close_matches(name, known, n=1)
+    hint = f"Did you mean {near[0]}? " if near else ""
+    return UsageError(f"{complaint} {name!r}.", f"{hint}It has {', '.join(known)}.")
+
+
+class _Field(NamedTuple):
+    name: str
+    kind: Kind
+    description: OptionDescription
+
+
+# Resolving annotations takes some hundred microseconds, and each node and client of each run reads its settings.
+@cache
+def _fields_of(settings: type[Settings]) -> dict[str, _Field]:
+    """Return the fields of `settings` by the names of their options."""
+    fields = {}
+    for name, hint in get_type_hints(settings, include_extras=True).items():
+        if hasattr(hint, "__metadata__"):
+            kind, summary = hint.__metadata__
+            fields[kind.option(name)] = _Field(name, kind, kind.described(summary))
+    return fields

@@ -1,11 +1,11 @@
-"""The client of `timestamped-kv`: carries the largest stamp it has seen, reads by its node's clock, writes once.
+"""The client of `timestamped-kv`: it carries the largest stamp it has seen, and reads by the clock of its node.
 
 To read, it asks its own node for the time and the key's owner for the value at that time. To write, it sends the value
 to the owner together with the largest stamp it knows. A write that was not answered is not repeated: under a second
 stamp it would be a second write.
 
 A *pair* is two keys, `p/left` and `p/right`. To write a pair is to write the left key and then the right one; to read
-it, to read the right key and then the left one *at the stamp of the right*: who sees the effect must see the cause.
+it, to read the right key and then the left one *at the stamp of the right*: a reader of the effect must see the cause.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ Step = Generator[Any, Any, Outcome]
 
 
 def owner_of(key: str, members: tuple[NodeId, ...]) -> NodeId:
-    """The node that keeps `key`."""
+    """Return the node that keeps `key`."""
     return members[crc32(key.encode()) % len(members)]
 
 
@@ -66,7 +66,7 @@ class TimestampedKvClient:
         self._open = OpenOperation(ports)
 
     def start(self) -> None:
-        """Nothing to prepare: a new client knows of nothing."""
+        """Do nothing: a new client has seen no stamp yet."""
 
     def invoke(self, operation: Operation, done: Callable[[Outcome], None]) -> None:
         """Perform `operation`: read, write (a value), or the same of a pair."""
@@ -85,12 +85,10 @@ class TimestampedKvClient:
         self._go_on(None)
 
     def receive(self, source: NodeId, message: Any) -> None:
-        """Take an answer; one to an earlier request is late, and ignored."""
+        """Take an answer; ignore a late one to an earlier request."""
         if message.request_number == self._number and self._request is not None:
             self._request = None
             self._go_on(message)
-
-    # -- operations ---------------------------------------------------------------------------------------------------
 
     def _write(self, key: str, value: Any) -> Step:
         if self._settings.wait in _ORDERED_BY_REAL_TIME:
@@ -125,10 +123,8 @@ class TimestampedKvClient:
         left: ReadResponse = yield from self._read_at(f"{key}/left", right.stamp, 0)
         return ok([left.value, right.value], self._node)
 
-    # -- reading ------------------------------------------------------------------------------------------------------
-
     def _read_latest(self, key: str) -> Generator[Any, Any, ReadResponse | None]:
-        """The newest value by the clock of the client's node; None when every attempt was too close to a version."""
+        """Return the newest value by the clock of the client's node; None if each was too close to a version."""
         read_time = yield from self._node_time()
         limit_us = read_time.wall_us + self._settings.max_offset_us if self._settings.wait == "restart" else 0
         for _ in range(self._settings.read_attempts):
@@ -137,7 +133,7 @@ class TimestampedKvClient:
                 return answer
             self._ports.trace.sometimes("read-restarted")
             if self._settings.restart_at == "version":
-                # The limit stays: what is above it was written after the first try, and need not be seen.
+                # The limit stays: a version above it was written after the first try, and need not be seen.
                 read_time = answer.uncertain
             else:
                 yield self._settings.max_offset_us
@@ -157,14 +153,12 @@ class TimestampedKvClient:
         return answer
 
     def _learn(self, owner: NodeId, stamp: HybridTimestamp) -> None:
-        """Take over a stamp that came with an answer: what is written next may follow from it."""
+        """Take over a stamp that came with an answer: the next write may follow from it."""
         self._seen = max(self._seen, stamp)
         self._ports.trace.emit(StampLearned(owner, stamp, self._seen))
 
-    # -- sending and waiting ------------------------------------------------------------------------------------------
-
     def _go_on(self, answer: Any) -> None:
-        """Give the operation its answer, and do what it asks for next."""
+        """Give the operation its answer, and send or wait as it asks for next."""
         assert self._step is not None
         try:
             wanted = self._step.send(answer)
@@ -195,7 +189,7 @@ class TimestampedKvClient:
         self._transmit()
 
     def _ask_another_node(self) -> None:
-        """The time can be had from any node; a key only from its owner."""
+        """Turn to the next node for the time, which any node can tell; a key only its owner has."""
         assert self._request is not None
         target, message = self._request
         if isinstance(message(0), TimeRequest):

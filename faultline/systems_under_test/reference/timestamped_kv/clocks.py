@@ -1,7 +1,7 @@
-"""The clocks of a `timestamped-kv` node behind one interface: what stamps a write, and what time a reader reads at.
+"""The clocks of a `timestamped-kv` node behind one interface: the stamps of writes and the times of reads.
 
 A Lamport stamp is written as a hybrid one whose wall part is the counter, so that both have one place in messages and
-in the log. A reader under a Lamport clock reads the newest there is: counters tell nobody a time to read at.
+in the log. A reader under a Lamport clock reads the newest version: a counter is no time to read at.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ END_OF_TIME = HybridTimestamp(2**62, 0)
 
 
 class Stamps(Protocol):
-    """What gives a node's versions their stamps."""
+    """The source of the stamps of a node's versions."""
 
     def tick(self, seen: HybridTimestamp) -> HybridTimestamp:
-        """The stamp of a write whose client knows of `seen`."""
+        """Return the stamp of a write whose client knows of `seen`."""
 
     def update_to(self, stamp: HybridTimestamp) -> None:
         """Never stamp at or below `stamp` again."""
 
     def restore(self, stamp: HybridTimestamp) -> None:
-        """After a restart: a version with `stamp` is on the disk."""
+        """Take note, after a restart, of a version with `stamp` on the disk."""
 
     def read_time(self, seen: HybridTimestamp) -> HybridTimestamp:
-        """The time at which a client that knows of `seen` reads the latest here."""
+        """Return the time at which a client that knows of `seen` reads the latest version here."""
 
 
 class HybridStamps:
@@ -52,7 +52,7 @@ class HybridStamps:
         self.update_to(stamp)
 
     def read_time(self, seen: HybridTimestamp) -> HybridTimestamp:
-        """The physical time, or what the client has seen: a read is no event, so it takes no tick."""
+        """Return the physical time, or `seen` if it is later: a read is no event, so it takes no tick."""
         return max(HybridTimestamp(self._wall_us(), 0), seen)
 
 

@@ -14,4 +14,4 @@ FEATURES = (
     Feature("read-restarted", "a reader read again at a later time", needs={"wait": "restart"}),
     Feature("client-retried", "a client asked again, as it was not answered"),
 )
-"""All that the system can enter."""
+"""Every mark that nodes and clients can report."""

@@ -25,7 +25,7 @@ __all__ = [
 
 
 class StampsAscend(ReportingInvariant):
-    """LMC-I2 and HYC-I1, over what clients got to know: a stamp that a crash took away was never seen by anybody."""
+    """LMC-I2 and HYC-I1, over the stamps that clients got: no client ever saw a stamp that a crash took away."""
 
     id = "HYC-I1"
     statement = "A node never gives a stamp at or below one that a client got from it, restarts included."
@@ -36,7 +36,7 @@ class StampsAscend(ReportingInvariant):
         self._known: dict[str, HybridTimestamp] = {}
 
     def observe(self, time_us: int, node: str, event: StampIssued | StampLearned, report: Report) -> None:
-        """Remember the largest stamp known of each node; compare new ones with it."""
+        """Remember the largest stamp that clients know of each node; compare new ones with it."""
         if isinstance(event, StampLearned):
             self._known[event.owner] = max(self._known.get(event.owner, BEFORE_ALL), event.stamp)
             return
@@ -46,7 +46,7 @@ class StampsAscend(ReportingInvariant):
 
 
 class AnswersAreLaterThanRequests(ReportingInvariant):
-    """What a client knows of happened before what it writes."""
+    """All that a client knows of happened before its write."""
 
     id = "LMC-I3"
     statement = "The stamp of a write is larger than every stamp its client had seen."
@@ -70,7 +70,7 @@ class ClientClocksAscend(ReportingInvariant):
         self._seen: dict[str, HybridTimestamp] = {}
 
     def observe(self, time_us: int, node: str, event: StampLearned, report: Report) -> None:
-        """Compare with what the client knew before."""
+        """Compare with the stamp that the client knew before."""
         before = self._seen.get(node, BEFORE_ALL)
         self._seen[node] = event.seen
         if event.seen < before:
@@ -112,7 +112,7 @@ class ThePastStays(ReportingInvariant):
         self._read: dict[str, HybridTimestamp] = {}
 
     def observe(self, time_us: int, node: str, event: ReadAnswered | VersionShown, report: Report) -> None:
-        """Remember up to when each key was read; compare what is shown later."""
+        """Remember up to which time each key was read; compare the versions shown later."""
         read = self._read.get(event.key, BEFORE_ALL)
         if isinstance(event, ReadAnswered):
             self._read[event.key] = max(read, event.read_time)
@@ -124,7 +124,7 @@ class ThePastStays(ReportingInvariant):
 
 
 def words(stamp: HybridTimestamp) -> str:
-    """A stamp as people write it: `1.250000 s + 3 ticks`, or a counter."""
+    """Return the stamp as people write it: `1.250000 s + 3 ticks`, or a counter."""
     if stamp.wall_us < 1_000_000_000:
         return str(stamp.wall_us)
     seconds = f"{stamp.wall_us // 1_000_000 % 100_000}.{stamp.wall_us % 1_000_000:06}"
@@ -132,7 +132,7 @@ def words(stamp: HybridTimestamp) -> str:
 
 
 def timestamped_kv_invariants() -> list[Invariant]:
-    """Fresh instances, for one run."""
+    """Return fresh instances of all invariants, for one run."""
     return [
         StampsAscend(),
         AnswersAreLaterThanRequests(),

@@ -1,4 +1,4 @@
-"""The messages of `timestamped-kv`, and what its nodes and clients report about themselves.
+"""The messages of `timestamped-kv`, and the events that its nodes and clients report.
 
 Marks that nodes and clients report with `sometimes`:
 
@@ -38,21 +38,21 @@ __all__ = [
 
 
 class TimeRequest(msgspec.Struct, frozen=True, tag="time-request"):
-    """A client asks its node for the time at which to read; `seen` is the largest stamp it knows."""
+    """A client's question for the time at which to read; `seen` is the largest stamp it knows."""
 
     request_number: int
     seen: HybridTimestamp
 
 
 class TimeResponse(msgspec.Struct, frozen=True, tag="time-response"):
-    """Read at this time, by this node's clock."""
+    """The time to read at, by the clock of the asked node."""
 
     request_number: int
     read_time: HybridTimestamp
 
 
 class ReadAt(msgspec.Struct, frozen=True, tag="read-at"):
-    """What did `key` hold at `read_time`? Versions up to `limit_us` are too close to be placed (0: no such limit)."""
+    """A read of `key` at `read_time`; versions up to `limit_us` are too close to be placed (0: no such limit)."""
 
     request_number: int
     key: str
@@ -70,7 +70,7 @@ class ReadResponse(msgspec.Struct, frozen=True, tag="read-response"):
 
 
 class WriteRequest(msgspec.Struct, frozen=True, tag="write-request"):
-    """A client writes `value` to `key`; `seen` is the largest stamp it knows."""
+    """A client's write of `value` to `key`; `seen` is the largest stamp it knows."""
 
     request_number: int
     key: str
@@ -79,7 +79,7 @@ class WriteRequest(msgspec.Struct, frozen=True, tag="write-request"):
 
 
 class WriteResponse(msgspec.Struct, frozen=True, tag="write-response"):
-    """Written at `stamp`; or the code of an error."""
+    """The stamp of the write, or the code of an error."""
 
     request_number: int
     stamp: HybridTimestamp | None = None
@@ -98,7 +98,7 @@ MESSAGES: tuple[type[msgspec.Struct], ...] = (
 
 
 class StampIssued(msgspec.Struct, frozen=True):
-    """Trace: a node gave a write its stamp, the request knowing of `seen`; `wall_us` is the node's clock then."""
+    """Trace: a node stamped a write whose client knew of `seen`; `wall_us` is the node's clock then."""
 
     stamp: HybridTimestamp
     seen: HybridTimestamp
@@ -113,14 +113,14 @@ class VersionShown(msgspec.Struct, frozen=True):
 
 
 class ReadAnswered(msgspec.Struct, frozen=True):
-    """Trace: a read at `read_time` was answered by a node that promises never to change what was read."""
+    """Trace: a read at `read_time` was answered by a node that promises never to change the past up to it."""
 
     key: str
     read_time: HybridTimestamp
 
 
 class StampLearned(msgspec.Struct, frozen=True):
-    """Trace: a client got `stamp` from `owner`, so it is durable there; `seen` is now the largest the client knows."""
+    """Trace: a client got `stamp` from `owner`, so it is durable there; `seen` is the largest the client knows now."""
 
     owner: str
     stamp: HybridTimestamp

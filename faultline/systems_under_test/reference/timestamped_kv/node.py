@@ -1,7 +1,7 @@
-"""A node of `timestamped-kv`: it owns some of the keys, and lends its clients its clock to read by.
+"""A node of `timestamped-kv`: it owns some of the keys, and its clients read by its clock.
 
-The time to read at comes from the node a client is near, the value from the node that owns the key: so two clocks are
-always involved, which is what stamps have to survive. There is no replication; a key is away while its owner is.
+A client gets the time to read at from the node it is near, and the value from the owner of the key: so two clocks are
+always involved, and stamps must survive that. There is no replication: a key is away while its owner is down.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from faultline.systems_under_test.reference.timestamped_kv.waits import WAITS, W
 __all__ = ["CLOCK_TOO_FAR_AHEAD", "Parts", "TimestampedKvNode"]
 
 CLOCK_TOO_FAR_AHEAD = "clock-too-far-ahead"
-"""The client's stamp is further ahead than this node lets itself be dragged; nothing was written."""
+"""The client's stamp is further ahead of the node's clock than the node follows; nothing was written."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The classes a node is built from; a planted bug replaces one of them."""
+    """The classes that a node is built from; a planted bug changes one of them."""
 
     hybrid: Callable[[Clock, TimestampSettings], Stamps] = HybridStamps
     lamport: Callable[[Clock, TimestampSettings], Stamps] = LamportStamps
@@ -50,10 +50,8 @@ class TimestampedKvNode:
         self._parts = parts
         self._last_number: dict[NodeId, int] = {}
 
-    # -- Node ---------------------------------------------------------------------------------------------------------
-
     def start(self) -> None:
-        """Recover the versions, and go on stamping above all of them."""
+        """Recover the versions, and stamp above all of them from then on."""
         make_stamps = self._parts.hybrid if self._settings.clock == "hybrid" else self._parts.lamport
         stamps = make_stamps(self.ports.clock, self._settings)
         for stamp in self.versions.recover():
@@ -76,10 +74,8 @@ class TimestampedKvNode:
                 self._handle_write(source, message)
 
     def status(self) -> NodeStatus:
-        """Every node owns a share of the keys; none leads."""
+        """Return `ready`: every node owns a share of the keys, and none leads."""
         return NodeStatus(role=READY)
-
-    # -- requests -----------------------------------------------------------------------------------------------------
 
     def _handle_time(self, source: NodeId, request: TimeRequest) -> None:
         self._send(source, TimeResponse(request.request_number, self._waits.read_time(request.seen)))

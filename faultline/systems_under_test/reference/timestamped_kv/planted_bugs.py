@@ -1,19 +1,17 @@
-"""The planted bugs of `timestamped-kv`: each a record, and a change to one of the `Parts` or to the client.
+"""The planted bugs of `timestamped-kv`: each a class that changes one of the `Parts`, or the client.
 
 They break it for good: never use them outside the harness.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable
-from dataclasses import replace
+from collections.abc import Generator
 from typing import Any
 
-from faultline.harness.system import PlantedBug
 from faultline.harness.world.ports import NodeId
 from faultline.systems_under_test.patterns.distributed_time.clock_bound_wait import PendingWrites
 from faultline.systems_under_test.patterns.distributed_time.hybrid_clock import BEFORE_ALL, HybridTimestamp
-from faultline.systems_under_test.reference.shared.planted_bugs import class_with_bugs, layered, together, with_bugs
+from faultline.systems_under_test.reference.shared.planted_bugs import PlantedBugs
 from faultline.systems_under_test.reference.timestamped_kv.client import TimestampedKvClient
 from faultline.systems_under_test.reference.timestamped_kv.clocks import HybridStamps, LamportStamps
 from faultline.systems_under_test.reference.timestamped_kv.messages import (
@@ -31,158 +29,115 @@ from faultline.systems_under_test.reference.timestamped_kv.waits import (
     Written,
 )
 
-__all__ = ["PLANTED_BUGS", "client_class", "mutated_parts"]
+__all__ = ["BUGS"]
 
 _CAUSES = ("causal-pairs", "LMC-I3", "HYC-I1", "LMC-I4")
 
-_RECORDS = (
-    PlantedBug(
-        name="ignore-request-stamp",
-        pattern="lamport-clock",
-        id="LMC-M1, HYC-M5",
-        summary="a server stamps a write by its own clock alone, whatever the client has seen",
-        shows_as="the effect gets a smaller stamp than its cause; who reads at the effect's stamp misses the cause",
-        campaign="causes",
-        caught_by=_CAUSES,
-    ),
-    PlantedBug(
-        name="stamp-without-increment",
-        pattern="lamport-clock",
-        id="LMC-M2",
-        summary="a server takes the maximum of the stamps and adds nothing",
-        shows_as="cause and effect share a stamp; a second version of a key under one stamp stops the node",
-        campaign="lamport-stamps",
-        caught_by=(*_CAUSES, "node-crash"),
-        options={"clock": "lamport"},
-    ),
-    PlantedBug(
-        name="clock-not-restored",
-        pattern="lamport-clock",
-        id="LMC-M3, HYC-M7",
-        summary="after a restart a server's clock begins anew, below the versions on its disk",
-        shows_as="new versions are hidden below old ones",
-        campaign="lamport-stamps",
-        caught_by=(*_CAUSES, "node-crash"),
-        options={"clock": "lamport"},
-    ),
-    PlantedBug(
-        name="client-keeps-last-stamp",
-        pattern="lamport-clock",
-        id="LMC-M4",
-        summary="a client remembers the last stamp it was given, not the largest",
-        shows_as="the client's clock goes back, and what it writes next is stamped below what it knows",
-        campaign="lamport-stamps",
-        caught_by=_CAUSES,
-        options={"clock": "lamport"},
-    ),
-    PlantedBug(
-        name="wall-time-stamps",
-        pattern="hybrid-clock",
-        id="HYC-M1, LMC-M5",
-        summary="a write is stamped with the wall time, and nothing else",
-        shows_as="under wrong clocks effects come before causes, and new versions below old ones",
-        campaign="causes",
-        caught_by=(*_CAUSES, "node-crash"),
-    ),
-    PlantedBug(
-        name="no-write-wait",
-        pattern="clock-bound-wait",
-        id="CBW-M1",
-        summary="a write is shown and acknowledged at once",
-        shows_as="a reader whose node's clock is slow misses an acknowledged write",
-        campaign="write-wait",
-        caught_by=("linearizability", "CBW-I1"),
-        options={"wait": "write"},
-    ),
-    PlantedBug(
-        name="answer-before-wait",
-        pattern="clock-bound-wait",
-        id="CBW-M2",
-        summary="a write is acknowledged at once, and shown after the wait",
-        shows_as="nobody sees an acknowledged write for as long as the writer waits",
-        campaign="write-wait",
-        caught_by=("linearizability", "CBW-I1"),
-        options={"wait": "write"},
-    ),
-    PlantedBug(
-        name="store-before-wait",
-        pattern="clock-bound-wait",
-        id="CBW-M3",
-        summary="a write is shown at once, and acknowledged after the wait",
-        shows_as="one reader sees the new value and a later one, whose node's clock is slow, the old one",
-        campaign="write-wait",
-        caught_by=("linearizability",),
-        options={"wait": "write"},
-    ),
-    PlantedBug(
-        name="stamp-earliest",
-        pattern="clock-bound-wait",
-        id="CBW-M4",
-        summary="a write is stamped with the earliest the time may be",
-        shows_as="a version is shown at or below a time that was read before",
-        campaign="commit-wait",
-        caught_by=("linearizability", "CBW-I1", "CBW-I3", "node-crash"),
-        options={"wait": "commit"},
-    ),
-    PlantedBug(
-        name="no-pending-check",
-        pattern="clock-bound-wait",
-        id="CBW-M6",
-        summary="a reader does not wait for the writes before his time that are still waiting",
-        shows_as="a version is shown at or below a time that was read before",
-        campaign="commit-wait",
-        caught_by=("CBW-I3",),
-        options={"wait": "commit"},
-    ),
-    PlantedBug(
-        name="no-read-wait",
-        pattern="clock-bound-wait",
-        id="CBW-M7",
-        summary="a read at a time that is not past yet is answered at once",
-        shows_as="a version is shown at or below a time that was read before",
-        campaign="commit-wait",
-        caught_by=("CBW-I3", "linearizability"),
-        options={"wait": "commit"},
-    ),
-    PlantedBug(
-        name="window-too-small",
-        pattern="clock-bound-wait",
-        id="CBW-M8",
-        summary="a reader takes nothing above his time for uncertain",
-        shows_as="a reader whose node's clock is slow misses an acknowledged write",
-        campaign="read-restart",
-        caught_by=("linearizability",),
-        options={"wait": "restart"},
-    ),
+BUGS = PlantedBugs("timestamped-kv", Parts)
+_LAMPORT = BUGS.group(
+    pattern="lamport-clock", campaign="lamport-stamps", caught_by=_CAUSES, options={"clock": "lamport"}
+)
+_WRITE_WAIT = BUGS.group(
+    pattern="clock-bound-wait",
+    campaign="write-wait",
+    caught_by=("linearizability", "CBW-I1"),
+    options={"wait": "write"},
+)
+_COMMIT_WAIT = BUGS.group(
+    pattern="clock-bound-wait",
+    campaign="commit-wait",
+    caught_by=("CBW-I3", "linearizability"),
+    options={"wait": "commit"},
 )
 
-PLANTED_BUGS: dict[str, PlantedBug] = {record.name: record for record in _RECORDS}
-"""Every planted bug by name."""
 
-
+@BUGS.plant(
+    "ignore-request-stamp",
+    "LMC-M1, HYC-M5",
+    part=("hybrid", "lamport"),
+    pattern="lamport-clock",
+    campaign="causes",
+    caught_by=_CAUSES,
+)
 class _IgnoreRequest:
+    """A server stamps a write by its own clock alone, whatever the client has seen.
+
+    Shows as: the effect gets a smaller stamp than its cause; a read at the effect's stamp misses the cause.
+    """
+
     def tick(self, _: HybridTimestamp) -> HybridTimestamp:
         stamp: HybridTimestamp = super().tick(BEFORE_ALL)  # type: ignore[misc]  # mixed in before a class of stamps
         return stamp
 
 
+@_LAMPORT.plant("stamp-without-increment", "LMC-M2", part="lamport", caught_by=(*_CAUSES, "node-crash"))
 class _WithoutIncrement(LamportStamps):
+    """A server takes the maximum of the stamps and adds nothing.
+
+    Shows as: cause and effect share a stamp; a second version of a key under one stamp stops the node.
+    """
+
     def tick(self, seen: HybridTimestamp) -> HybridTimestamp:
         self.update_to(seen)
         return HybridTimestamp(self._clock.latest_time, 0)
 
 
+@_LAMPORT.plant("clock-not-restored", "LMC-M3, HYC-M7", part=("hybrid", "lamport"), caught_by=(*_CAUSES, "node-crash"))
 class _NotRestored:
+    """After a restart a server's clock begins anew, below the versions on its disk.
+
+    Shows as: new versions are hidden below old ones.
+    """
+
     def restore(self, _: HybridTimestamp) -> None:
-        """The disk has versions, and the clock does not know."""
+        """Forget that versions with stamps are on the disk."""
 
 
+@_LAMPORT.plant("client-keeps-last-stamp", "LMC-M4", part="client")
+class _KeepsLastStamp(TimestampedKvClient):
+    """A client remembers the last stamp it was given, not the largest.
+
+    Shows as: the client's clock goes back, and its next write is stamped below a version that it knows.
+    """
+
+    def _learn(self, owner: NodeId, stamp: HybridTimestamp) -> None:
+        self._seen = BEFORE_ALL
+        super()._learn(owner, stamp)
+
+
+@BUGS.plant(
+    "wall-time-stamps",
+    "HYC-M1, LMC-M5",
+    part="hybrid",
+    pattern="hybrid-clock",
+    campaign="causes",
+    caught_by=(*_CAUSES, "node-crash"),
+)
 class _WallTime(HybridStamps):
+    """A write is stamped with the wall time, and nothing else.
+
+    Shows as: under wrong clocks effects come before causes, and new versions below old ones.
+    """
+
     def tick(self, _: HybridTimestamp) -> HybridTimestamp:
         return HybridTimestamp(self._wall_us(), 0)
 
 
+@_WRITE_WAIT.plant("no-write-wait", "CBW-M1", part="waits.write", replaces=True)
+class _NoWriteWait(NoWait):
+    """A write is shown and acknowledged at once.
+
+    Shows as: a reader whose node's clock is slow misses an acknowledged write.
+    """
+
+
+@_WRITE_WAIT.plant("answer-before-wait", "CBW-M2", part="waits.write")
 class _AnswerBeforeWait(WriteWait):
+    """A write is acknowledged at once, and shown after the wait.
+
+    Shows as: no reader sees an acknowledged write for as long as the writer waits.
+    """
+
     def write(self, request: WriteRequest, written: Written) -> None:
         super().write(request, lambda _: None)
         written(self._issued)
@@ -192,7 +147,13 @@ class _AnswerBeforeWait(WriteWait):
         return self._issued
 
 
+@_WRITE_WAIT.plant("store-before-wait", "CBW-M3", part="waits.write", caught_by=("linearizability",))
 class _StoreBeforeWait(WriteWait):
+    """A write is shown at once, and acknowledged after the wait.
+
+    Shows as: one reader sees the new value and a later one, whose node's clock is slow, the old one.
+    """
+
     def write(self, request: WriteRequest, written: Written) -> None:
         stamp = self._stamp(request)
         self._show(request, stamp)
@@ -200,7 +161,15 @@ class _StoreBeforeWait(WriteWait):
         self._once(self._ports.clock.wall_us, passed_us, lambda: written(stamp))
 
 
+@_COMMIT_WAIT.plant(
+    "stamp-earliest", "CBW-M4", part="waits.commit", caught_by=("linearizability", "CBW-I1", "CBW-I3", "node-crash")
+)
 class _StampEarliest(CommitWait):
+    """A write is stamped with the earliest possible time.
+
+    Shows as: a version is shown at or below a time that was read before.
+    """
+
     def _latest_us(self) -> int:
         return self._earliest_us()
 
@@ -213,13 +182,25 @@ class _NothingPends(PendingWrites):
         return False
 
 
+@_COMMIT_WAIT.plant("no-pending-check", "CBW-M6", part="waits.commit", caught_by=("CBW-I3",))
 class _NoPendingCheck(CommitWait):
+    """A reader does not wait for the writes before its time that are still waiting.
+
+    Shows as: a version is shown at or below a time that was read before.
+    """
+
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self._pending = _NothingPends()
 
 
+@_COMMIT_WAIT.plant("no-read-wait", "CBW-M7", part="waits.commit")
 class _NoReadWait(CommitWait):
+    """A read at a time that is not past yet is answered at once.
+
+    Shows as: a version is shown at or below a time that was read before.
+    """
+
     def read(self, request: ReadAt, answered: Answered) -> None:
         super().read(request, lambda _: None)
         answered(self._answer(request))
@@ -229,50 +210,20 @@ class _NoReadWait(CommitWait):
         return super()._answer(request)
 
 
-def _waits(option: str, change: Callable[..., Any]) -> Callable[[Parts], Parts]:
-    return lambda parts: replace(parts, waits={**parts.waits, option: change})
-
-
-def _both_clocks(change: type[Any]) -> Callable[[Parts], Parts]:
-    return together(layered("hybrid", change), layered("lamport", change))
-
-
-_CHANGES: dict[str, Callable[[Parts], Parts]] = {
-    "ignore-request-stamp": _both_clocks(_IgnoreRequest),
-    "stamp-without-increment": layered("lamport", _WithoutIncrement),
-    "clock-not-restored": _both_clocks(_NotRestored),
-    "wall-time-stamps": layered("hybrid", _WallTime),
-    "no-write-wait": _waits("write", NoWait),
-    "answer-before-wait": _waits("write", _AnswerBeforeWait),
-    "store-before-wait": _waits("write", _StoreBeforeWait),
-    "stamp-earliest": _waits("commit", _StampEarliest),
-    "no-pending-check": _waits("commit", _NoPendingCheck),
-    "no-read-wait": _waits("commit", _NoReadWait),
-}
-
-
-class _KeepsLastStamp(TimestampedKvClient):
-    def _learn(self, owner: NodeId, stamp: HybridTimestamp) -> None:
-        self._seen = BEFORE_ALL
-        super()._learn(owner, stamp)
-
-
+@BUGS.plant(
+    "window-too-small",
+    "CBW-M8",
+    part="client",
+    pattern="clock-bound-wait",
+    campaign="read-restart",
+    caught_by=("linearizability",),
+    options={"wait": "restart"},
+)
 class _WindowTooSmall(TimestampedKvClient):
+    """A reader takes no version above its time for uncertain.
+
+    Shows as: a reader whose node's clock is slow misses an acknowledged write.
+    """
+
     def _read_at(self, key: str, read_time: HybridTimestamp, limit_us: int) -> Generator[Any, Any, ReadResponse]:
         return super()._read_at(key, read_time, min(limit_us, read_time.wall_us))
-
-
-_CLIENTS: dict[str, type[TimestampedKvClient]] = {
-    "client-keeps-last-stamp": _KeepsLastStamp,
-    "window-too-small": _WindowTooSmall,
-}
-
-
-def mutated_parts(names: Iterable[str]) -> Parts:
-    """The parts of a node with the planted bugs `names`, the correct ones with none. Raises UsageError."""
-    return with_bugs("timestamped-kv", names, Parts(), _CHANGES, elsewhere=_CLIENTS)
-
-
-def client_class(names: Iterable[str]) -> type[TimestampedKvClient]:
-    """The client with those of the planted bugs `names` that sit in it."""
-    return class_with_bugs(names, TimestampedKvClient, _CLIENTS)

@@ -1,4 +1,4 @@
-"""What one node of `timestamped-kv` keeps: every version of its keys, in a write-ahead log.
+"""The versions of the keys of one `timestamped-kv` node, in a write-ahead log.
 
 Versions come with their stamps and are logged with them, so a restart finds the same versions under the same stamps.
 """
@@ -37,7 +37,7 @@ class StampedVersions:
         self._versions: IndexedVersions[HybridTimestamp] = IndexedVersions()
 
     def recover(self) -> Iterator[HybridTimestamp]:
-        """Read the log; the stamps found in it. Raises `CorruptLog`."""
+        """Read the log and yield the stamps in it. Raise `CorruptLog`."""
         self._log.recover()
         for entry in self._log.entries(1, self._log.last_index):
             version = _DECODER.decode(entry.data)
@@ -45,16 +45,16 @@ class StampedVersions:
             yield version.stamp
 
     def put(self, key: str, stamp: HybridTimestamp, value: Any) -> None:
-        """Show `value` from now on to those who read at `stamp` or later; durable before anything sent from now on."""
+        """Show `value` to reads at `stamp` or later; it is durable before any message that is sent from now on."""
         data = _ENCODER.encode(_Version(key, stamp, value))
         self._log.append_data(data)
         self._log.flush()
         self._versions.put(key, stamp, value)
 
     def get(self, key: str, at: HybridTimestamp) -> VersionedValue[HybridTimestamp] | None:
-        """What `key` held at the time `at`."""
+        """Return the version of `key` at the time `at`."""
         return self._versions.get(key, at)
 
     def stamps(self, key: str) -> list[HybridTimestamp]:
-        """The stamps of the versions of `key`, ascending."""
+        """Return the stamps of the versions of `key`, ascending."""
         return self._versions.versions(key)

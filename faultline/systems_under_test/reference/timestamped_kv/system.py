@@ -1,14 +1,14 @@
-"""Timestamped store: values under stamps of Lamport or hybrid clocks, and readers who trust a clock.
+"""Timestamped store: values under stamps of Lamport or hybrid clocks, and readers that trust a clock.
 
 *Problem.* Keys live on several servers, each with a clock of its own. A client wants to read "the latest" by the clock
 of the server it is near, and to be told neither the future nor an outdated past.
 
 *Idea.* Every value is stored under the stamp its owner gave it (`lamport_clock`, `hybrid_clock`), and can be read as of
 any time. Stamps alone order causes: a client that has seen the effect can ask for the cause at the effect's stamp, and
-gets it. They do not order writes of strangers: for that somebody has to wait (`clock_bound_wait`), which is the option
-`wait`.
+gets it. They do not order the writes of two clients that know nothing of each other: for that the writer or the reader
+has to wait (`clock_bound_wait`, option `wait`).
 
-    wait=none      nobody waits, and a reader whose clock is slow misses what is acknowledged: an expected anomaly
+    wait=none      a reader whose clock is slow misses acknowledged writes: an expected anomaly
     wait=write     the writer waits for max_offset        linearizable as long as clocks differ by no more
     wait=restart   the reader reads again                 linearizable as long as clocks differ by no more
     wait=commit    both wait for the error bound          linearizable as long as clocks are off by no more
@@ -16,7 +16,7 @@ gets it. They do not order writes of strangers: for that somebody has to wait (`
 *Invariants.* HYC-I1, LMC-I3, LMC-I4; with `wait=write` and `commit` CBW-I1, with `commit` CBW-I3.
 
 *Tolerates.* Clock faults within the bound; lost, late and repeated messages; crashes (a key is away while its owner
-is).
+is down).
 
 *Does not tolerate.* Clocks beyond the bound, visibly: the fault set `clock` breaks every promise of `wait`.
 
@@ -47,7 +47,7 @@ from faultline.systems_under_test.reference.timestamped_kv.limits import not_pro
 from faultline.systems_under_test.reference.timestamped_kv.messages import MESSAGES
 from faultline.systems_under_test.reference.timestamped_kv.node import TimestampedKvNode
 from faultline.systems_under_test.reference.timestamped_kv.options import OPTIONS, TimestampSettings
-from faultline.systems_under_test.reference.timestamped_kv.planted_bugs import PLANTED_BUGS, client_class, mutated_parts
+from faultline.systems_under_test.reference.timestamped_kv.planted_bugs import BUGS
 
 __all__ = ["TimestampedKv"]
 
@@ -64,15 +64,15 @@ class TimestampedKv:
     usual_workload = "causal-pairs"
     usual_nodes = 3
     options: Mapping[str, OptionDescription] = OPTIONS
-    planted_bugs: Mapping[str, PlantedBug] = PLANTED_BUGS
+    planted_bugs: Mapping[str, PlantedBug] = BUGS.planted_bugs
     features: tuple[Feature, ...] = FEATURES
     messages: tuple[type[msgspec.Struct], ...] = MESSAGES
 
     def node(
         self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], planted_bugs: frozenset[str]
     ) -> TimestampedKvNode:
-        """A node with empty memory over `ports`. Raises UsageError for options or planted bugs it cannot use."""
-        return TimestampedKvNode(ports, TimestampSettings.read(options), mutated_parts(planted_bugs))
+        """Return a node with empty memory over `ports`. Raise `UsageError` for unusable options or bugs."""
+        return TimestampedKvNode(ports, TimestampSettings.read(options), BUGS.parts(planted_bugs))
 
     def client(
         self,
@@ -82,13 +82,14 @@ class TimestampedKv:
         options: Mapping[str, str],
         planted_bugs: frozenset[str],
     ) -> TimestampedKvClient:
-        """A client that reads by the clock of `node`."""
-        return client_class(planted_bugs)(ports, members, node, TimestampSettings.read(options))
+        """Return a client that reads by the clock of `node`."""
+        client_class = BUGS.client(TimestampedKvClient, planted_bugs)
+        return client_class(ports, members, node, TimestampSettings.read(options))
 
     def not_promised(self, asked: Asked) -> str | None:
-        """Why what a workload judges by need not hold, in a clause; None when it must."""
+        """Return in a clause why the claim of the workload need not hold; None when it must."""
         return not_promised(asked)
 
     def invariants(self) -> list[Invariant]:
-        """Fresh instances of the system's invariants."""
+        """Return fresh instances of the invariants."""
         return timestamped_kv_invariants()

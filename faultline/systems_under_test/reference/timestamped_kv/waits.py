@@ -1,7 +1,7 @@
-"""Who waits, for what: the four ways in which a node of `timestamped-kv` shows its writes and answers its readers.
+"""The four waits of `timestamped-kv`: the ways in which a node shows its writes and answers its readers.
 
-Each is told to write or to read, and answers through a callback when it has waited enough. All waiting is a question
-put to the node's own clock again and again: a clock can be set back meanwhile, and then the wait goes on.
+A wait writes or reads, and answers through a callback once it has waited enough. It asks the node's own clock again and
+again, and never counts on one timer: a clock can be set back meanwhile, and then the wait goes on.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from faultline.systems_under_test.reference.timestamped_kv.store import StampedV
 __all__ = ["WAITS", "Answered", "CommitWait", "NoWait", "ReadRestart", "Waits", "WriteWait", "Written"]
 
 Written = Callable[[HybridTimestamp], None]
-"""Told the stamp of a write that may be acknowledged."""
+"""The callback for the stamp of a write that may be acknowledged."""
 
 Answered = Callable[[ReadResponse], None]
-"""Told the answer to a reader."""
+"""The callback for the answer to a reader."""
 
 _LAST_TICK = 2**31 - 1
 
@@ -43,17 +43,17 @@ class Waits(Protocol):
     """One way to write and to read."""
 
     def read_time(self, seen: HybridTimestamp) -> HybridTimestamp:
-        """The time at which a client of this node, which knows of `seen`, reads the latest."""
+        """Return the time at which a client of this node, which knows of `seen`, reads the latest version."""
 
     def write(self, request: WriteRequest, written: Written) -> None:
-        """Stamp a value and show it; `written` once it may be acknowledged. Raises ClockTooFarAhead."""
+        """Stamp a value and show it; call `written` once it may be acknowledged. Raise `ClockTooFarAhead`."""
 
     def read(self, request: ReadAt, answered: Answered) -> None:
-        """Read a key at a time; `answered` once that is safe."""
+        """Read a key at a time; call `answered` once that is safe."""
 
 
 class NoWait:
-    """Write and read at once: stamps order causes, and a reader whose clock is slow misses what was written."""
+    """Write and read at once: stamps order causes, and a reader whose clock is slow misses writes."""
 
     def __init__(self, ports: Ports, settings: TimestampSettings, stamps: Stamps, versions: StampedVersions) -> None:
         self._ports = ports
@@ -117,7 +117,7 @@ class WriteWait(NoWait):
 
 
 class ReadRestart(NoWait):
-    """Nobody waits; a reader is told when a version is too close to his time to be placed before or after it."""
+    """No wait; a reader is told when a version is too close to its time to be placed before or after it."""
 
     def read(self, request: ReadAt, answered: Answered) -> None:
         stamps = self._versions.stamps(request.key)
@@ -141,6 +141,7 @@ class CommitWait(NoWait):
         return max(HybridTimestamp(self._clock.now().latest_us, _LAST_TICK), seen)
 
     def write(self, request: WriteRequest, written: Written) -> None:
+        # The stamp must not lie before the true time: another node may have answered a read there already.
         self._stamps.update_to(HybridTimestamp(self._latest_us(), 0))
         stamp = self._stamp(request)
         self._pending.add(request.key, stamp)

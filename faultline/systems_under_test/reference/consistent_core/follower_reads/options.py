@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Annotated, ClassVar
 
 from faultline.harness.errors import UsageError
-from faultline.harness.system import OptionDescription
 from faultline.systems_under_test.reference.shared.settings import Choice, Milliseconds, Number, Settings
 
 __all__ = ["REGIONS", "FollowerReadSettings"]
@@ -14,16 +13,6 @@ REGIONS = ("us-west", "us-east", "eu-west")
 """The regions that nodes are spread over, in turn."""
 
 _MODES = ("plain", "bounded", "stamped", "session", "at-stamp", "no-wait", "read-index")
-
-
-class _ChoiceWithDefault(Choice, frozen=True, kw_only=True):
-    """One of `choices`, of which the default is not the first."""
-
-    default: str
-
-    def described(self, summary: str) -> OptionDescription:
-        """Return the option as it is listed."""
-        return OptionDescription(default=self.default, choices=self.choices, summary=summary)
 
 
 class FollowerReadSettings(Settings, frozen=True, kw_only=True):
@@ -48,7 +37,7 @@ class FollowerReadSettings(Settings, frozen=True, kw_only=True):
     ]
     follower_reads: Annotated[
         str,
-        _ChoiceWithDefault(choices=_MODES, default="session"),
+        Choice(_MODES, default="session"),
         "what a follower's answer is worth: plain (a prefix of the log), bounded (by max_staleness_ms), stamped"
         " (read your writes), session (and monotonic), at-stamp (a snapshot), no-wait (refused instead of delayed),"
         " read-index (linearizable)",
@@ -64,7 +53,7 @@ class FollowerReadSettings(Settings, frozen=True, kw_only=True):
     ]
     regions: Annotated[
         str,
-        _ChoiceWithDefault(choices=("1", "2", "3"), default="3"),
+        Choice(("1", "2", "3"), default="3"),
         "over how many regions the servers are spread, in turn",
     ]
 

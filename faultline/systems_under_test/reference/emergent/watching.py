@@ -1,17 +1,36 @@
-"""Who has been silent for too long, among the members a node watches."""
+"""The members that a node watches, and those of them that have been silent for too long.
+
+With `heartbeats=all` each node watches all others. With `heartbeats=ring` the members stand in a ring, in the order of
+their addresses, and each watches the two before it; it looks past a silent one, so that no member is left unwatched.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from faultline.harness.world.ports import Clock
 from faultline.systems_under_test.patterns.data_replication.heartbeat import LocalPause, TimeoutBasedFailureDetector
 
-__all__ = ["Silence"]
+__all__ = ["NEIGHBOURS", "Silence", "neighbours"]
+
+NEIGHBOURS = 2
+"""The members that each one watches in the ring."""
+
+
+def neighbours(own: str, members: Collection[str], direction: int, silent: Collection[str] = ()) -> list[str]:
+    """Return the members next to `own`, in `direction` 1 or -1, until enough of them are not silent."""
+    ring = sorted(members)
+    place = ring.index(own)
+    found: list[str] = []
+    for step in range(1, len(ring)):
+        found.append(ring[(place + direction * step) % len(ring)])
+        if sum(address not in silent for address in found) == NEIGHBOURS:
+            break
+    return found
 
 
 class Silence:
-    """One detector per watched member. A check that comes late judges nobody: it is this node that was away."""
+    """The detectors of the watched members. A check that comes late judges none of them: this node itself was away."""
 
     def __init__(self, clock: Clock, timeout_us: int, interval_us: int) -> None:
         self._clock = clock
@@ -22,25 +41,26 @@ class Silence:
         self._detectors: dict[str, TimeoutBasedFailureDetector] = {}
 
     def watch(self, addresses: Iterable[str]) -> None:
-        """Watch these and nobody else. A newly watched member has just been heard, as it were."""
+        """Watch these members and no others. A newly watched member counts as just heard."""
         self._detectors = {address: self._detectors.get(address) or self._new() for address in addresses}
 
     def heard(self, address: str) -> None:
-        """A sign of life; of a member that is not watched it means nothing."""
+        """Take a sign of life; one of a member that is not watched is ignored."""
         detector = self._detectors.get(address)
         if detector is not None:
             detector.heartbeat_received()
 
     def forget(self, address: str) -> None:
-        """Count its silence from now."""
+        """Count the silence of the member from now on."""
         if address in self._detectors:
             self._detectors[address] = self._new()
 
     def check(self) -> tuple[str, ...] | None:
-        """Who is silent, in order; None when this node itself has slept. To be called every interval."""
+        """Return the silent members, in order; None when this node itself has slept. Call it every interval."""
         slept = self._pause.slept()
         self._pause.promise(self._interval_us)
         if slept:
+            # Heartbeats that came meanwhile may still wait unread: each member gets a full timeout to be heard again.
             for address in self._detectors:
                 self._detectors[address] = self._new()
             return None
