@@ -52,7 +52,7 @@ class LeaderKeyNode:
             handle(source, message)
 
     def status(self) -> NodeStatus:
-        """Who holds the key."""
+        """Return the owner of the key."""
         return NodeStatus(role="store", generation=self.store.generation, leader=self.store.owner)
 
     def _redirect(self, source: NodeId, request: ClientRequest | RegisterClientRequest) -> None:

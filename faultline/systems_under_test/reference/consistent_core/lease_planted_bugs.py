@@ -23,7 +23,7 @@ from faultline.systems_under_test.reference.shared.planted_bugs import layered
 __all__ = ["LEASE_CHANGES"]
 
 
-# -- leases: the server ------------------------------------------------------------------------------------------------
+# Leases: the server.
 
 
 class _FollowerExpires(LeaseKeeping):
@@ -124,7 +124,7 @@ class _NoFencing(ServicedStore):
         return False
 
 
-# -- leases: the owner -------------------------------------------------------------------------------------------------
+# Leases: the owner.
 
 
 class _CountedFromReceipt(LeaseHolding):

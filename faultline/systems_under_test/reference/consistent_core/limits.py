@@ -1,4 +1,4 @@
-"""What `consistent-core` does not promise: which options and faults give which workloads up."""
+"""The limits of `consistent-core`: the options and faults under which a workload's promise need not hold."""
 
 from __future__ import annotations
 

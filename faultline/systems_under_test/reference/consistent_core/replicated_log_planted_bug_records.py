@@ -1,4 +1,4 @@
-"""What the planted bugs of the replicated log, its mark and the reads that bypass it are, and how they show."""
+"""The records of the planted bugs of the replicated log, its mark and the reads that bypass it."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ RECORDS = (
     _bug(
         "unbounded-mark",
         "LOG-M7",
-        "a follower applies up to the leader's mark, also entries that nobody verified",
+        "a follower applies up to the leader's mark, also entries that were never verified",
         "a follower that comes back executes its own stale suffix",
         ("HWM-I5", *_DIVERGENCE),
     ),

@@ -45,7 +45,7 @@ def in_the_log(change: type[ReplicatedLog]) -> Callable[[CoreParts], CoreParts]:
     return together(layered("replicated_log", change), layered("pulled_log", change))
 
 
-# -- what a follower takes --------------------------------------------------------------------------------------------
+# What a follower takes.
 
 
 class _NoPreviousCheck(ReplicatedLog):
@@ -113,7 +113,7 @@ class _TruncateToOwnMark(ReplicatedLog):
         super().handle_replication_request(source, request)
 
 
-# -- what is executed -------------------------------------------------------------------------------------------------
+# What is executed.
 
 
 class _MarkMovesBack(ReplicatedLog):
@@ -158,7 +158,7 @@ class _DirtyRead(ReplicatedLog):
         return super().append_and_replicate(kind, data)
 
 
-# -- what a leader counts ---------------------------------------------------------------------------------------------
+# What a leader counts.
 
 
 class _OwnCopyCountedTwice(ReplicatedLog):
@@ -186,7 +186,7 @@ class _LeaseDatedAtArrival(ReplicatedLog):
         super().handle_replication_response(source, msgspec.structs.replace(response, sent_us=self.stamp_us()))
 
 
-# -- what is answered -------------------------------------------------------------------------------------------------
+# What is answered.
 
 
 class _ServeBeforeNoOp(ReadIndexReads):
@@ -209,7 +209,7 @@ class _NoStepDown(LeaderLeaseReads):
 
 
 class _Completed:
-    """Tells whoever waited that its own request is done, whatever entry came to stand at the index."""
+    """Tells the client that waited that its request is done, whatever entry came to stand at the index."""
 
     def __init__(self, callback: Any) -> None:
         self._callback = callback

@@ -155,7 +155,7 @@ SERVICE_PLANTED_BUGS = (
     _watch_bug(
         "replay-to-all",
         "WA-M5, WA-I4",
-        "a replay goes to everybody who watches the path, and clients take whatever comes",
+        "a replay goes to all clients that watch the path, and clients take whatever comes",
         "a watcher is told of old events again",
         "watches",
     ),

@@ -87,7 +87,7 @@ SESSION_PLANTED_BUGS = (
         name="answers-by-number-only",
         pattern="idempotent-receiver",
         id="IDR-M8",
-        summary="answers are kept by request number, whoever the client is",
+        summary="answers are kept by request number, for all clients together",
         shows_as="a client is told the answer to another client's request, and its own write never happens",
         campaign="retries",
         caught_by=("linearizability",),
@@ -133,7 +133,7 @@ class _NotInSnapshot(ClientSessions[ClientResponse]):
 
 class _NeverRefreshed(SessionExpiry):
     def refresh(self, client_id: int) -> None:
-        """Nobody is noticed."""
+        """Take no notice of the client."""
 
 
 class _NewNumberPerRetry(KeyValueClient):

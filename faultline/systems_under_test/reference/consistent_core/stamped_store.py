@@ -41,7 +41,7 @@ class VersionWritten(msgspec.Struct, frozen=True):
 
 
 class CurrentValues(MutableMapping[str, Any]):
-    """What each key holds now; the past too, if there are `versions`. Changes are kept back until `commit`."""
+    """The present value of each key; the past too, if there are `versions`. Changes are kept back until `commit`."""
 
     def __init__(self, versions: VersionedStore[int] | None = None, now: dict[str, Any] | None = None) -> None:
         self.versions = versions
@@ -87,7 +87,7 @@ class CurrentValues(MutableMapping[str, Any]):
         return changes
 
     def at(self, key: str, version: int) -> Any:
-        """What `key` held at `version`; None if nothing. Raises VersionCompacted for a past that is not kept."""
+        """Return what `key` held at `version`, or None. Raise VersionCompacted for a past that is not kept."""
         assert self.versions is not None, "the options ask for versions whenever the past is read"
         seen = self.versions.get(key, version)
         return None if seen is None else seen.value

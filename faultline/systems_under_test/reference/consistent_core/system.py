@@ -1,6 +1,6 @@
 """Consistent Core: a small cluster that keeps a little data linearizable, so that larger ones can rely on it.
 
-*Problem.* A cluster of hundreds of servers needs a few decisions everybody agrees on: who is a member, who owns what.
+*Problem.* A cluster of hundreds of servers needs a few decisions that all agree on: its members, the owners of keys.
 Quorums over all of them would be slow, and slower with each server.
 
 *Idea.* Three or five servers run a replicated log and keep a key-value store on top of it. All operations go to their

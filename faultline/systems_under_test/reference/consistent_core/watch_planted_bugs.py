@@ -36,7 +36,7 @@ from faultline.systems_under_test.reference.shared.planted_bugs import in_front,
 __all__ = ["WATCH_CHANGES"]
 
 
-# -- watches: the server -----------------------------------------------------------------------------------------------
+# Watches: the server.
 
 
 class _StartsLive(Watching):
@@ -127,7 +127,7 @@ class _SilentEviction:
         return False
 
 
-# -- watches: the client -----------------------------------------------------------------------------------------------
+# Watches: the client.
 
 
 class _PositionFirst(ClientWatch):

@@ -94,7 +94,7 @@ class ServicedClient(KeyValueClient):
     """One logical client, with the leases it holds and the watches it has set.
 
     `acquire` that fails with `duplicate-lease` means that this client does not hold the lease and never will by this
-    request: a copy of the request that is still on its way may yet be granted, to nobody, until its time is over.
+    request: a copy of the request on its way may yet be granted, without an owner, until its time is over.
     """
 
     holding_type: type[LeaseHolding] = LeaseHolding
@@ -138,7 +138,7 @@ class ServicedClient(KeyValueClient):
         else:
             super().receive(source, message)
 
-    # -- leases -------------------------------------------------------------------------------------------------------
+    # Leases.
 
     def _acquire(self, operation: Operation, done: Callable[[Outcome], None]) -> None:
         if self.holding.held(_key(operation)) is not None:
@@ -184,7 +184,7 @@ class ServicedClient(KeyValueClient):
         command = SetWithLease(_key(operation), operation.value["value"], operation.value["lease"])
         self._send(operation, done, command)
 
-    # -- watches ------------------------------------------------------------------------------------------------------
+    # Watches.
 
     def _watch(self, operation: Operation, done: Callable[[Outcome], None]) -> None:
         done(ok({"number": self.watches.watch(_key(operation)).number}))
@@ -196,7 +196,7 @@ class ServicedClient(KeyValueClient):
         else:
             done(ok({"number": watch.number, "items": self.watches.drain(watch)}))
 
-    # -- commands -----------------------------------------------------------------------------------------------------
+    # Commands.
 
     def _send(
         self,

@@ -1,4 +1,4 @@
-"""What the parts of leases and watches need of the server they belong to."""
+"""The server, as the parts of its leases and watches see it."""
 
 from __future__ import annotations
 

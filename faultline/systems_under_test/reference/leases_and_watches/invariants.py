@@ -84,7 +84,7 @@ class LeasesEndInTime(ReportingInvariant):
     """LS-I3, at the end of a run, when everything has been healed for long enough."""
 
     id = "LS-I3"
-    statement = "A lease that nobody refreshes ends within its time to live, counted anew by each new leader."
+    statement = "A lease that is not refreshed ends within its time to live, counted anew by each new leader."
     events = (LeaseGranted, LeaseRefreshAcknowledged, LeaseEnded, BecameLeader)
     needs_order = True
 
@@ -186,7 +186,7 @@ class GrantsAndEndsAlternate(ReportingInvariant):
 
 
 class OnlyLeadersProposeExpiries(ReportingInvariant):
-    """LS-I7."""
+    """LS-I7: a server that does not lead ends no lease."""
 
     id = "LS-I7"
     statement = "A server that does not lead finds no lease over."

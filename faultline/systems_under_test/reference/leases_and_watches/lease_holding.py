@@ -1,6 +1,6 @@
 """The leases a client of `consistent-core` holds: it keeps them alive, and knows when it must not act any more.
 
-A refresh is sent after half of the time to live, and again soon if nobody answered, each to the leader as far as it is
+A refresh is sent after half of the time to live, and again soon without an answer, each to the leader as far as it is
 known. Between two answers the owner trusts its own clock and nothing else.
 """
 
@@ -69,7 +69,7 @@ class LeaseHolding:
         self._held.pop(name, None)
 
     def _keep_alive(self, held: HeldLease) -> None:
-        """Refresh, and come back: soon, in case nobody answers, or when the next refresh is due."""
+        """Refresh, and come back: soon, in case no server answers, or when the next refresh is due."""
         if self._held.get(held.name) is not held or self.held(held.name) is None:
             return
         self._numbers += 1
@@ -90,7 +90,7 @@ class LeaseHolding:
         self._keep_alive(held)
 
     def receive(self, source: NodeId, answer: LeaseRefreshed) -> None:
-        """The lease lives on, or is lost; or somebody else is to be asked."""
+        """Take the answer to a refresh: the lease lives on, or is lost, or another server is to be asked."""
         name, sent_us = self._sent_us.get(answer.correlation_id, ("", 0))
         held = self._held.get(name)
         if held is None:

@@ -1,6 +1,6 @@
-"""What a server of `consistent-core` does about leases besides keeping them: count time while it leads, and report.
+"""Leases on a server, apart from keeping them: it counts their time while it leads, and reports them.
 
-The leases themselves are replicated state (`services.store`). The leader checks at intervals whose time is over and
+The leases themselves are replicated state (`store`). The leader checks at intervals whose time is over and
 proposes to end them; it answers refreshes once a majority has confirmed that it still leads, and its own no-op is
 applied: before that an expiry of its predecessor may be on its way (LS-R14, LS-R22).
 """
@@ -56,21 +56,21 @@ class LeaseKeeping:
         self.tracker: LeaseTracker = self.follower_tracker()
         self._timer: Timer | None = None
 
-    # -- leading ------------------------------------------------------------------------------------------------------
+    # Leading.
 
     def start_leading(self) -> None:
-        """Every lease gets a full time; then the checks begin, one interval from now (LS-R21)."""
+        """Give every lease a full time; the checks begin one interval from now (LS-R21)."""
         self.stop_checks()
         self.tracker = self.leader_tracker(self.node.ports.clock, self.node.store.leases.all())
         self._timer = self.node.ports.timers.every(self.node.settings.lease_check_us, self._check_is_due)
 
     def stop_leading(self) -> None:
-        """Time is another's business from now on."""
+        """Leave the time to the next leader."""
         self.stop_checks()
         self.tracker = self.follower_tracker()
 
     def stop_checks(self) -> None:
-        """No check any more."""
+        """Stop the checks, if there are any."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -84,17 +84,17 @@ class LeaseKeeping:
             self.propose_expiry(lease)
 
     def propose_expiry(self, lease: Lease) -> None:
-        """Nothing ends before the entry is applied (LS-R11)."""
+        """Propose it only: no lease ends before the entry is applied (LS-R11)."""
         leads = self.node.election.role is ServerRole.LEADING
         self.node.ports.trace.emit(ExpiryProposed(lease.name, lease.incarnation, leads))
         if leads:
             command = ExpireLease(lease.name, lease.incarnation)
             self.node.log.append_and_replicate(DATA, encode_command(command))
 
-    # -- refreshing ---------------------------------------------------------------------------------------------------
+    # Refreshing.
 
     def handle_refresh(self, source: NodeId, request: RefreshLease) -> None:
-        """Ask a majority first, whoever leads here; others say whom to ask."""
+        """Ask a majority first, on a leader; on another server, name the leader."""
         election = self.node.election
         if election.role is ServerRole.LEADING:
             self.node.confirm_leadership(source, request)
@@ -103,7 +103,7 @@ class LeaseKeeping:
             self.node.ports.network.send_ahead(source, refused)
 
     def refresh(self, source: NodeId, request: RefreshLease, waited_us: int) -> None:
-        """The leadership is confirmed since the request came: the lease lives a full time from now, if it is there."""
+        """Let the lease live a full time from now, if it is there: a majority has confirmed the leadership."""
         trace = self.node.ports.trace
         is_refreshed = self.tracker.refresh(request.name, request.incarnation)
         trace.sometimes("lease-refreshed" if is_refreshed else "refresh-refused")
@@ -113,7 +113,7 @@ class LeaseKeeping:
         self.node.ports.network.send_ahead(source, LeaseRefreshed(request.name, request.correlation_id, error))
 
     def refuses_early(self, source: NodeId, request: ClientRequest) -> bool:
-        """The first of two checks for duplicates, which spares the log an entry (LS-R5).
+        """Refuse a lease that is taken: the first of two checks, which spares the log an entry (LS-R5).
 
         A request that was executed before is let through: it will find its own answer (LS-R23).
         """
@@ -127,11 +127,11 @@ class LeaseKeeping:
         return True
 
     def was_executed(self, request: ClientRequest) -> bool:
-        """Is there an answer to this request already?"""
+        """Return whether there is an answer to this request already."""
         session = self.node.store.sessions.session(request.client_id)
         return session is not None and request.request_number in session.responses
 
-    # -- the state machine --------------------------------------------------------------------------------------------
+    # The state machine.
 
     def applied(self, index: int) -> None:
         """Count the time of what was granted, forget what has ended, and report both."""
@@ -150,7 +150,7 @@ class LeaseKeeping:
             self.report_leases(index)
 
     def report_leases(self, index: int) -> None:
-        """Tell what there is, so that servers can be compared."""
+        """Report a checksum of all leases, so that servers can be compared."""
         store = self.node.store
         content = store.leases.content()
         orphans = tuple(key for lease in content for key in lease.keys if key not in store.values)

@@ -1,4 +1,4 @@
-"""What clients and servers of `consistent-core` say to each other about leases and watches.
+"""The messages of clients and servers about leases and watches.
 
 Both run beside the operation that a client has under way, so they have messages and numbers of their own. Everything
 that changes the store is a command in the log, like any other (`key_commands`).
@@ -65,7 +65,7 @@ class WatchBatch(msgspec.Struct, frozen=True, tag="watch-batch"):
 
 
 class WatchState(msgspec.Struct, frozen=True, tag="watch-state"):
-    """What there is at and below `path`, with everything up to `upto` applied.
+    """The values at and below `path`, with everything up to `upto` applied.
 
     `error` tells a client that asked for events why it gets the state instead.
     """

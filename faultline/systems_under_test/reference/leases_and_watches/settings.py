@@ -1,4 +1,4 @@
-"""What can be set of leases and watches, and the settings of a Raft server that has them."""
+"""The options of leases and watches, and the settings of a Raft server that has them."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class ServiceSettings(Settings, frozen=True, kw_only=True):
 
     @property
     def is_on(self) -> bool:
-        """Whether there are leases and watches at all."""
+        """True with leases and watches."""
         return self.services == "on"
 
     @property

@@ -1,4 +1,4 @@
-"""The store of `consistent-core` with leases, deletions, guarded writes and a record of all changes.
+"""A key-value store with leases, deletions, guarded writes and a record of all changes.
 
 `ServicedStore` is put in front of whatever store the options ask for. Like that store it is a function of the log:
 leases, attachments, event numbers and what is kept of the past are the same on every server that has applied the same
@@ -125,7 +125,7 @@ class ServicedStore(KeyValueStore):
         return response
 
     def state(self, path: str) -> tuple[KeyState, ...]:
-        """What there is at and below `path`, in the order of the keys."""
+        """Return the values at and below `path`, in the order of the keys."""
         keys = sorted(key for key in self.values if self.is_listed(path, key))
         return tuple(KeyState(key, self.values[key], *self.positions[key]) for key in keys)
 
@@ -133,7 +133,7 @@ class ServicedStore(KeyValueStore):
         """Does reading `path` show `key`?"""
         return is_below(path, key)
 
-    # -- commands -----------------------------------------------------------------------------------------------------
+    # Commands.
 
     def _register_lease(self, command: RegisterLease) -> tuple[str | None, Any]:
         try:
@@ -147,7 +147,7 @@ class ServicedStore(KeyValueStore):
         return (None, None) if self.end_lease(command.key, command.incarnation, "revoked") else (NO_LEASE, None)
 
     def expire_lease(self, command: ExpireLease) -> None:
-        """The leader found that nobody refreshed it."""
+        """End a lease that was not refreshed, as the leader found."""
         self.end_lease(command.name, command.incarnation, "expired")
 
     def end_lease(self, name: str, incarnation: int, reason: str) -> bool:
@@ -215,7 +215,7 @@ class ServicedStore(KeyValueStore):
         """Keep it for those who miss it now: on every server, since any may lead next (WA-R27)."""
         self.events.record(event)
 
-    # -- snapshots ----------------------------------------------------------------------------------------------------
+    # Snapshots.
 
     def snapshot(self) -> bytes:
         """The whole state, leases and events included."""

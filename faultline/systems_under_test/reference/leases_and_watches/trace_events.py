@@ -1,4 +1,4 @@
-"""What a server of `consistent-core` reports about leases and watches.
+"""The reports of a server about leases and watches.
 
 Marks (`sometimes`), each a situation a campaign should have reached:
 

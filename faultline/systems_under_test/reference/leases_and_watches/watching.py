@@ -1,6 +1,6 @@
-"""What a server of `consistent-core` does about watches: while it leads, tell clients what is applied.
+"""Watches on a server: while it leads, it tells clients what is applied.
 
-Nothing here is replicated. What a watcher has missed is in the store, on every server; who watches is known to the
+Nothing here is replicated. What a watcher has missed is in the store, on every server; the watchers are known to the
 leader alone, and clients ask the next leader again. A deposed leader that has not noticed does no harm: what it tells
 was committed, and it learns of nothing new.
 """
@@ -48,7 +48,7 @@ class Watching:
         self.registry = self.registry_type(node.settings.watch_unconfirmed_max)
         self._heard_us: dict[str, int] = {}
 
-    # -- requests -----------------------------------------------------------------------------------------------------
+    # Requests.
 
     def handle_request(self, source: NodeId, request: WatchRequest) -> None:
         """Replay what was missed, then go on live, in one step: nothing can be applied in between (WA-R24)."""
@@ -70,11 +70,11 @@ class Watching:
             self._resume(watch, request, request.position, missed)
 
     def missed(self, path: str, position: Position) -> list[WatchEvent]:
-        """The events that a watcher at `position` has not seen."""
+        """Return the events that a watcher at `position` has not seen."""
         return self.node.store.events.since(path, position)
 
     def _start(self, watch: Watch, request: WatchRequest, error: str | None) -> None:
-        """The state as it is, and everything from there on."""
+        """Send the state as it is, and everything from there on."""
         upto = end_of(self.node.log.last_applied)
         state = self.node.store.state(watch.path)
         if request.is_live:
@@ -82,7 +82,7 @@ class Watching:
         self.node.ports.network.send(NodeId(watch.client), WatchState(watch.path, watch.number, upto, state, error))
 
     def _resume(self, watch: Watch, request: WatchRequest, position: Position, missed: list[WatchEvent]) -> None:
-        """All that came after `position`, and what comes from now on; if that is too much, a part at a time."""
+        """Send all that came after `position`, and what comes from now on; if that is too much, a part at a time."""
         most = self.node.settings.watch_unconfirmed_max
         upto = max(position, end_of(self.node.log.last_applied))
         self.registry.remove(watch)
@@ -100,13 +100,13 @@ class Watching:
         self.send(watch, position, missed, upto)
 
     def handle_close(self, source: NodeId, request: CloseWatch) -> None:
-        """One watch less."""
+        """Forget a watch that its client closed."""
         self.registry.remove(Watch(source, request.path, request.number))
 
-    # -- events -------------------------------------------------------------------------------------------------------
+    # Events.
 
     def applied(self, index: int, events: Sequence[WatchEvent]) -> None:
-        """The entry at `index` was applied and made these events: tell everybody whom they concern."""
+        """Tell the watchers concerned of the events that the entry at `index` made when it was applied."""
         if not len(self.registry):
             return
         told: dict[Watch, list[WatchEvent]] = {}
@@ -137,7 +137,7 @@ class Watching:
             self.node.ports.network.send(NodeId(watch.client), message)
             after = end
 
-    # -- watchers come and go -----------------------------------------------------------------------------------------
+    # Watchers come and go.
 
     def forget_silent(self) -> None:
         """Drop the watches of clients that gave no sign of life."""
@@ -148,7 +148,7 @@ class Watching:
             self.node.ports.trace.sometimes("silent-watcher-forgotten")
 
     def stop_leading(self) -> None:
-        """Send everybody away: only a leader tells."""
+        """Send all watchers away: only a leader tells of events."""
         for client, watches in self.registry.content().items():
             for watch in watches:
                 refused = WatchRefused(watch.path, watch.number, NOT_LEADER)

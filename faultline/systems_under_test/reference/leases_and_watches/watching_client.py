@@ -51,7 +51,7 @@ class ClientWatch:
         self._queue_max = queue_max
 
     def take_state(self, message: WatchState) -> None:
-        """A beginning, or what is there after a gap; but nothing older than what was taken already."""
+        """Take the state at the beginning or after a gap, unless it is older than what was taken already."""
         if self.position is not None and message.error is None:
             return
         known = self.position or self.reached
@@ -75,7 +75,7 @@ class ClientWatch:
         return True
 
     def is_new(self, event: WatchEvent) -> bool:
-        """Has it not been taken before?"""
+        """Return whether it has not been taken before."""
         assert self.position is not None
         return event.position > self.position
 
@@ -87,7 +87,7 @@ class ClientWatch:
 
     @property
     def is_full(self) -> bool:
-        """Is there no room for more? Then nothing is taken, and the position stays where it is."""
+        """Full, so that nothing is taken, and the position stays where it is."""
         return len(self.items) >= self._queue_max
 
     def drain(self) -> list[list[Any]]:
@@ -126,11 +126,11 @@ class ClientWatches:
         return watch
 
     def get(self, path: str) -> ClientWatch | None:
-        """The watch on `path`, if there is one."""
+        """Return the watch on `path`, if there is one."""
         return self._watches.get(path)
 
     def drain(self, watch: ClientWatch) -> list[list[Any]]:
-        """Everything that came since the last time; whoever was full asks for more at once."""
+        """Return everything that came since the last time; a watch that was full asks for more at once."""
         was_full = watch.is_full
         items = watch.drain()
         if was_full:

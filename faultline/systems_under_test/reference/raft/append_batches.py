@@ -91,7 +91,7 @@ class AppendBatches:
         self._queue.send_due()
 
     def give_up(self, error: Exception) -> None:
-        """The server leads no longer: whoever waits for a command that was not appended hears `error`."""
+        """Tell each client that waits for a command that was not appended `error`: the server leads no longer."""
         for proposal in self._queue.drain():
             proposal.reply.on_error(error)
 

@@ -77,7 +77,7 @@ class KeyValueClient:
         self._hops = 0
         self._timer: Timer | None = None
 
-    # -- PortClient ---------------------------------------------------------------------------------------------------
+    # PortClient.
 
     def start(self) -> None:
         """Register a session."""
@@ -116,7 +116,7 @@ class KeyValueClient:
         """Is this the answer to the request at hand, and not a late one to a request before it (SC-R10)?"""
         return response.request_number == self._request_number
 
-    # -- attempts -----------------------------------------------------------------------------------------------------
+    # Attempts.
 
     def _transmit(self) -> None:
         """One attempt at the current target: the registration if there is no session yet, else the request."""
@@ -159,7 +159,7 @@ class KeyValueClient:
         members = self._members
         self._target = members[(members.index(self._target) + 1) % len(members)]
 
-    # -- answers ------------------------------------------------------------------------------------------------------
+    # Answers.
 
     def _handle_redirect(self, source: NodeId, redirect: RedirectToLeader) -> None:
         current = _REGISTRATION if self._client_id is None else self._request_number

@@ -1,4 +1,4 @@
-"""The state machine of `consistent-core`: a map from keys to values, with one session per client.
+"""The state machine behind the log: a map from keys to values, with one session per client.
 
 It is a deterministic function of the log: the same entries in the same order give the same map, the same sessions and
 the same answers on every server, and again after every restart (SYS-R7).
@@ -55,7 +55,7 @@ def encode_command(command: LoggedCommand) -> bytes:
 
 
 class Applied(NamedTuple):
-    """What applying an entry came to: who asked, the answer, and whether the command was executed (not a duplicate)."""
+    """The result of an entry: the client, the answer, and whether the command was executed (not a duplicate)."""
 
     client_id: int
     request_number: int

@@ -194,7 +194,7 @@ class RaftServer:
 
     @property
     def leads(self) -> bool:
-        """Whether this server leads, as far as it knows."""
+        """True on a server that leads, as far as it knows."""
         return self.election.role is ServerRole.LEADING
 
     # The update queue: everything enters here and runs alone.

@@ -1,7 +1,7 @@
-"""What a server of `consistent-core` does about its clients' sessions besides keeping them: ending and reporting them.
+"""The sessions of clients, apart from keeping them: a server ends and reports them.
 
-The sessions themselves are replicated state and live in the store; here is what one server adds: the leader's knowledge
-of who gave a sign of life, its proposals to end the sessions of those who did not, and reports for the invariants.
+The sessions themselves are replicated state and live in the store. A server adds what a leader knows of signs of life,
+its proposals to end the sessions of clients without one, and reports for the invariants.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _ENCODER = msgspec.msgpack.Encoder()
 
 
 def discard_policy(settings: RaftSettings) -> DiscardPolicy:
-    """The policy that the options ask for. Raises UsageError when it cannot serve the clients."""
+    """Return the policy that the options ask for. Raise UsageError when it cannot serve the clients."""
     policy: DiscardPolicy = LastResponses(settings.saved_responses_max)
     if settings.discard_policy == "one-at-a-time":
         policy = OneAtATime()
@@ -75,12 +75,12 @@ class SessionKeeping:
         self.is_due = self._expiry.is_due
 
     def proposal(self) -> bytes | None:
-        """The command that ends the sessions of those who were silent too long; None when nobody was."""
+        """Return the command that ends the sessions of clients that were silent too long; None when there are none."""
         idle = self.idle()
         return encode_command(ExpireSessions(idle)) if idle else None
 
     def idle(self) -> tuple[int, ...]:
-        """The clients whose sessions may end, as far as this leader knows."""
+        """Return the clients whose sessions may end, as far as this leader knows."""
         return self._expiry.idle(self._sessions.client_ids())
 
     def report(self, entry: LogEntry, applied: Applied) -> None:

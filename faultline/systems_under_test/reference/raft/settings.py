@@ -1,4 +1,4 @@
-"""What can be set of a Raft server and its clients, and which combinations are refused."""
+"""The options of a Raft server and its clients, and the combinations of them that are refused."""
 
 from __future__ import annotations
 

@@ -71,14 +71,14 @@ class FollowerReadingClient(KeyValueClient):
         else:
             super().receive(source, message)
 
-    # -- reads --------------------------------------------------------------------------------------------------------
+    # Reads.
 
     @property
     def _reads(self) -> bool:
         return self._client_id is not None and type(self._command) is GetValue and self._follower.from_followers
 
     def stamp(self) -> int:
-        """What a follower must have applied to answer this session."""
+        """Return the version that a follower must have applied to answer this session."""
         mode = self._follower.mode
         if mode == "stamped":
             return self._written
@@ -96,14 +96,14 @@ class FollowerReadingClient(KeyValueClient):
         self._ports.network.send(self._round[0], request)
 
     def _choose(self) -> list[NodeId]:
-        """Whom to ask, in order; the leader, as far as it is known, comes last."""
+        """Return the servers to ask, in order; the leader, as far as it is known, comes last."""
         leader = self._target
         if self._follower.read_from == "nearest":
             return [NodeId(node) for node in self._replicas.nearest(leader, self._follower.bound_us)]
         return [*(member for member in self._ring if member != leader), leader]
 
     def _turn_to_next_member(self) -> None:
-        """Nobody answered."""
+        """Leave the silent server of this round for the next one."""
         if not self._reads:
             super()._turn_to_next_member()
             return
@@ -150,10 +150,10 @@ class FollowerReadingClient(KeyValueClient):
         self._round = []
         super()._give_up()
 
-    # -- heartbeats ---------------------------------------------------------------------------------------------------
+    # Heartbeats.
 
     def _ping(self) -> None:
-        """Whoever has not answered since the last time has failed; ask everyone again."""
+        """Count a server that has not answered since the last time as failed, and ask all of them again."""
         for member in self._members:
             if member in self._unanswered:
                 self._replicas.failed(member)

@@ -41,7 +41,7 @@ _CLOCK_RATE = 1.125
 
 
 class VersionsDoNotChange(ReportingInvariant):
-    """VVL-I1."""
+    """VVL-I1: a version of a key has one value for ever."""
 
     id = "VVL-I1"
     statement = "A key has one value under one version, for ever and everywhere."
@@ -59,7 +59,7 @@ class VersionsDoNotChange(ReportingInvariant):
 
 
 class VersionsAreTheSameEverywhere(ReportingInvariant):
-    """VVL-I2."""
+    """VVL-I2: every server gives an entry the same version."""
 
     id = "VVL-I2"
     statement = "Versions grow along the log, and every server gives an entry the same."
@@ -153,7 +153,7 @@ class AnswersAtOneVersionAreOnePrefix(ReportingInvariant):
 
 
 class OnlyCommittedStateIsShown(ReportingInvariant):
-    """FR-I3."""
+    """FR-I3: a follower shows committed state only."""
 
     id = "FR-I3"
     statement = "A follower shows nothing that no leader had committed when it answered."
@@ -177,7 +177,7 @@ class OnlyCommittedStateIsShown(ReportingInvariant):
 
 
 class ServersDoNotGoBack(ReportingInvariant):
-    """FR-I4."""
+    """FR-I4: answers of a server follow the log."""
 
     id = "FR-I4"
     statement = "The answers of one server follow the order of the log, over its restarts too."
@@ -196,7 +196,7 @@ class ServersDoNotGoBack(ReportingInvariant):
 
 
 class BoundedAnswersAreFresh(ReportingInvariant):
-    """FR-I6."""
+    """FR-I6: an answer with a bound is that fresh."""
 
     id = "FR-I6"
     statement = "An answer with a bound misses nothing that was committed longer ago than that."
@@ -230,10 +230,10 @@ class BoundedAnswersAreFresh(ReportingInvariant):
 
 
 class CutOffFollowersAreSilent(ReportingInvariant):
-    """FR-R9."""
+    """FR-R9: a follower without its leader is silent."""
 
     id = "FR-R9"
-    statement = "Who has not heard its leader for the configured time answers no reads."
+    statement = "A server that has not heard its leader for the configured time answers no reads."
     events = (FollowerReadServed,)
 
     def observe(self, time_us: int, node: str, event: FollowerReadServed, report: Report) -> None:
@@ -244,7 +244,7 @@ class CutOffFollowersAreSilent(ReportingInvariant):
 
 
 class WaitersWakeInTime(ReportingInvariant):
-    """FR-R14."""
+    """FR-R14: no read waits for its stamp in vain."""
 
     id = "FR-R14"
     statement = "No read waits for its stamp in vain at a server that has applied it."

@@ -1,4 +1,4 @@
-"""What clients and followers of `consistent-core` say to each other about reads from followers.
+"""The messages of clients and followers about reads from followers.
 
 The answer to a read is the same `ClientResponse` that the leader gives, with the stamp of the state it was read from.
 """

@@ -59,7 +59,7 @@ class FollowerReadSettings(Settings, frozen=True, kw_only=True):
 
     @property
     def versioned(self) -> bool:
-        """Whether the past of each key is kept."""
+        """True when the past of each key is kept."""
         return self.store == "versioned"
 
     @property
@@ -69,12 +69,12 @@ class FollowerReadSettings(Settings, frozen=True, kw_only=True):
 
     @property
     def is_off(self) -> bool:
-        """Whether the plain node and client will do."""
+        """True when the plain server and client will do."""
         return not self.versioned and not self.from_followers
 
     @property
     def from_followers(self) -> bool:
-        """Whether followers answer reads at all."""
+        """True when followers answer reads at all."""
         return self.read_from != "leader"
 
     @property

@@ -2,7 +2,7 @@
 
 Each is a record and a change to the `ReadParts` a node is built from. They break the store for good: never use them
 outside the harness. Two bugs of these patterns are not here, because no answer shows them: latencies that are kept
-where nobody looks, and an index that is updated before its data (tests/planted_bugs/test_version_bugs.py).
+where nothing reads them, and an index that is updated before its data (tests/planted_bugs/test_version_bugs.py).
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ FOLLOWER_READ_PLANTED_BUGS = (
 """Every planted bug of these patterns."""
 
 
-# -- waiting and freshness --------------------------------------------------------------------------------------------
+# Waiting and freshness.
 
 
 class _StampIgnored(WaitingReads[PendingRead]):
@@ -216,11 +216,11 @@ class _ServesThoughCutOff(LeaderContact):
         return True
 
 
-# -- what is looked up ------------------------------------------------------------------------------------------------
+# What is looked up.
 
 
 class _AnswerToAnotherKey(FollowerReadService):
-    """Hands whoever waited for a stamp the value that the entry of that stamp wrote."""
+    """Hands a read that waited for a stamp the value that the entry of that stamp wrote."""
 
     def handle_follower_read(self, source: NodeId, request: FollowerRead) -> None:
         if request.stamp > self.waiting.version:
@@ -254,7 +254,7 @@ class _ReadIndexWithoutAsking(FollowerReadService):
         self._serve(read)
 
 
-# -- versions ---------------------------------------------------------------------------------------------------------
+# Versions.
 
 
 class _FloorWithoutKeyCheck(OrderedVersions[int]):
@@ -293,7 +293,7 @@ class _CeilingForFloor(OrderedVersions[int]):
         return self._entry_before(place + 1, key) if place < len(self._order) else None
 
 
-# -- how entries are numbered -----------------------------------------------------------------------------------------
+# How entries are numbered.
 
 
 def _counted_by_batch(reads: FollowerReads) -> VersionOf:
@@ -316,7 +316,7 @@ def _reset_on_restart(reads: FollowerReads) -> VersionOf:
     return lambda index: index - reads.recovered_index if index > reads.recovered_index else index
 
 
-# -- how they are put in ----------------------------------------------------------------------------------------------
+# How they are put in.
 
 _Change = Callable[[ReadParts], ReadParts]
 

@@ -1,4 +1,4 @@
-"""How a server of `consistent-core` answers reads although it does not lead, and helps others when it does.
+"""Reads at a server that does not lead, and its help for others when it leads.
 
 The patterns do the work: `WaitingReads` for stamps, `LeaderContact` for freshness, `ReadIndexReads` on the leader's
 side of a question. This joins them to one node, in the mode that the options name.
@@ -49,7 +49,7 @@ class PendingRead(NamedTuple):
 
 
 class ReadServiceParts(NamedTuple):
-    """What the service shares with its node; `leader` tells who leads, as far as the node knows."""
+    """The things of a server that the service uses; `leader` names the leader, as far as the server knows it."""
 
     ports: Ports
     log: ReplicatedLog
@@ -75,7 +75,7 @@ class FollowerReadService:
         self._questions: dict[int, PendingRead] = {}
         self.index_reads: LeaderReads = ReadIndexReads(parts.log, self._tell_read_index, ports.trace)
 
-    # -- reads --------------------------------------------------------------------------------------------------------
+    # Reads.
 
     def handle_follower_read(self, source: NodeId, request: FollowerRead) -> None:
         """Answer a read now, later, or with the reason why not."""
@@ -121,7 +121,7 @@ class FollowerReadService:
         self._ports.trace.sometimes(f"follower-read-refused-{error}")
         self._ports.network.send_ahead(read.source, ClientResponse(read.request.request_number, error))
 
-    # -- the steps a planted bug may change ---------------------------------------------------------------------------
+    # The steps a planted bug may change.
 
     def _look_up(self, request: FollowerRead) -> tuple[Any, int, int]:
         """The value, the version of the state it is from, and how far the log was applied."""
@@ -145,7 +145,7 @@ class FollowerReadService:
         if read is not None:
             self._refuse(read, WAIT_TIMEOUT)
 
-    # -- freshness ----------------------------------------------------------------------------------------------------
+    # Freshness.
 
     def applied(self) -> None:
         """More of the log was applied, or all of it again from a snapshot."""
@@ -168,7 +168,7 @@ class FollowerReadService:
         if read is not None:
             self.confirmed.read(response.index, read)
 
-    # -- leading ------------------------------------------------------------------------------------------------------
+    # Leading.
 
     def handle_read_index_request(self, source: NodeId, request: ReadIndexRequest) -> None:
         """Leading: answer once it is certain that this server led when it was asked."""

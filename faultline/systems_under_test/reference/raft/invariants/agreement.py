@@ -1,4 +1,4 @@
-"""The invariants of `consistent-core`, checked on what its servers report while a run goes on.
+"""The invariants of elections, log and mark, checked on what its servers report while a run goes on.
 
 A report is made by a server that may die in the same instant, with its last writes not yet durable. So nothing is
 concluded from what a server *intends*: a vote counts when the candidate counted it, a candidacy when its request has
@@ -62,7 +62,7 @@ __all__ = [
 
 
 class OneLeaderPerGeneration(ReportingInvariant):
-    """LDR-I1."""
+    """LDR-I1: no generation has two leaders."""
 
     id = "LDR-I1"
     statement = "At most one server leads in a generation."
@@ -237,7 +237,7 @@ class AppliedEntriesAgree(ReportingInvariant):
 
 
 class MarkRestsOnTheOwnGeneration(ReportingInvariant):
-    """LOG-R14."""
+    """LOG-R14: a leader counts copies of its own entries only."""
 
     id = "LOG-R14"
     statement = "A leader never moves the high-water mark by counting copies of an earlier generation's entry."
@@ -275,7 +275,7 @@ class MarkMovesForward(ReportingInvariant):
 
 
 class TruncationSparesTheMark(ReportingInvariant):
-    """HWM-I5."""
+    """HWM-I5: no server cuts off what is committed."""
 
     id = "HWM-I5"
     statement = "Nothing at or below a server's own high-water mark is cut off its log."
@@ -335,5 +335,5 @@ _ALL: tuple[Any, ...] = (
 
 
 def raft_invariants() -> list[Invariant]:
-    """One fresh instance of each invariant, for one run."""
+    """Return one fresh instance of each invariant of the server, for one run."""
     return [invariant() for invariant in _ALL]

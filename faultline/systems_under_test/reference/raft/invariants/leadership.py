@@ -64,7 +64,7 @@ class NobodyIsSuspectedEarly:
 
 
 class OldLeadersAreNotFollowed:
-    """GEN-I3."""
+    """GEN-I3: no server does what a leader of before says."""
 
     id = "GEN-I3"
     statement = "No request of a generation below the receiver's own is accepted."

@@ -34,7 +34,7 @@ __all__ = [
 
 
 class LeadersOnlyAppend(ReportingInvariant):
-    """LOG-I3."""
+    """LOG-I3: a leader never cuts entries off its own log."""
 
     id = "LOG-I3"
     statement = "A leader cuts nothing off its own log."
@@ -182,7 +182,7 @@ class ReadsWaitForTheNoOp(ReportingInvariant):
 class FollowersConverge(ReportingInvariant):
     """LOG-I8: looked at once, at the end of a run that was healed a while ago. Simulated world only.
 
-    That what they applied is the same is LOG-I2's business; here it is that everybody has got there.
+    That they applied the same is LOG-I2; this is about whether all servers have got there.
     """
 
     id = "LOG-I8"
@@ -194,7 +194,7 @@ class FollowersConverge(ReportingInvariant):
         self._applied: dict[str, int] = {}
 
     def observe(self, time_us: int, node: str, event: Any, report: Report) -> None:
-        """Remember how far everybody is."""
+        """Remember how far each server is."""
         if type(event) is HighWaterMarkAdvanced:
             if event.value > self._committed[-1][1]:
                 self._committed.append((time_us, event.value))
@@ -202,7 +202,7 @@ class FollowersConverge(ReportingInvariant):
             self._applied[node] = 0 if type(event) is NodeStarted else event.index
 
     def finish(self, healed_us: int, end_us: int, report: Report) -> None:
-        """Compare everybody with what was committed before the heal."""
+        """Compare each server with what was committed before the heal."""
         due = max(index for time_us, index in self._committed if time_us <= healed_us)
         for node, applied in sorted(self._applied.items()):
             if applied < due:

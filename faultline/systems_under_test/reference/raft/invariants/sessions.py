@@ -57,7 +57,7 @@ class CommandsTakeEffectOnce(ReportingInvariant):
 
 
 class DuplicatesGetOneAnswer(ReportingInvariant):
-    """IDR-R5, the second half of IDR-I1: whoever leads, a retry is told the same."""
+    """IDR-R5, the second half of IDR-I1: a retry is told the same by every leader."""
 
     id = "IDR-R5"
     statement = "All answers to repetitions of one request are equal."

@@ -148,7 +148,7 @@ class RestoredStatesAgree(_StatesAgree):
 
 
 class InstalledStatesAgree(_StatesAgree):
-    """LWM-I5."""
+    """LWM-I5: an installed snapshot equals the state at its entry."""
 
     id = "LWM-I5"
     statement = "After a snapshot was installed, the follower's state is what every server's is at that index."
@@ -156,7 +156,7 @@ class InstalledStatesAgree(_StatesAgree):
 
 
 class SnapshotAndLogJoin(ReportingInvariant):
-    """LWM-I2."""
+    """LWM-I2: a log begins where its snapshot ends, or before."""
 
     id = "LWM-I2"
     statement = "The retained log begins at the latest with the entry after the snapshot that is restored."
