@@ -13,9 +13,8 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cache
-from typing import ClassVar, NamedTuple, Protocol, Self, get_type_hints
+from typing import ClassVar, NamedTuple, Self, get_type_hints
 
 import msgspec
 
@@ -37,7 +36,7 @@ __all__ = [
 ]
 
 
-class Kind(Protocol):
+class Kind(msgspec.Struct, frozen=True):
     """The kind of an option: how its text is listed and read."""
 
     def option(self, field: str) -> str:
@@ -53,8 +52,7 @@ class Kind(Protocol):
         raise NotImplementedError
 
 
-@dataclass(frozen=True, slots=True)
-class Number(Kind):
+class Number(Kind, frozen=True):
     """A whole number of at least `least`."""
 
     default: int
@@ -72,19 +70,17 @@ class Number(Kind):
         return int(text)
 
 
-@dataclass(frozen=True, slots=True)
-class Milliseconds(Number):
+class Milliseconds(Number, frozen=True):
     """A time: milliseconds outside, microseconds inside."""
 
     def option(self, field: str) -> str:
         return f"{field.removesuffix('_us')}_ms"
 
     def parsed(self, name: str, text: str) -> int:
-        return 1_000 * Number.parsed(self, name, text)
+        return 1_000 * super().parsed(name, text)
 
 
-@dataclass(frozen=True, slots=True)
-class OptionalMilliseconds(Kind):
+class OptionalMilliseconds(Kind, frozen=True):
     """A time that can be left out: 0 milliseconds are read as None."""
 
     default: int
@@ -102,8 +98,7 @@ class OptionalMilliseconds(Kind):
         return Milliseconds(self.default, least=0)
 
 
-@dataclass(frozen=True, slots=True)
-class Choice(Kind):
+class Choice(Kind, frozen=True):
     """One of `choices`; the first of them by default, unless `default` names another."""
 
     choices: tuple[str, ...]
@@ -118,8 +113,7 @@ class Choice(Kind):
         return text
 
 
-@dataclass(frozen=True, slots=True)
-class Switch(Kind):
+class Switch(Kind, frozen=True):
     """`on` or `off`, read as a truth value; the default is listed first."""
 
     is_on: bool = True
@@ -134,8 +128,7 @@ class Switch(Kind):
         return Choice(("on", "off") if self.is_on else ("off", "on"))
 
 
-@dataclass(frozen=True, slots=True)
-class Text(Kind):
+class Text(Kind, frozen=True):
     """Any text; a subclass of `Settings` checks and reads it further."""
 
     default: str = ""
