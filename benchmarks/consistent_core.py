@@ -32,7 +32,7 @@ from faultline.harness.planning import RunRequest, make_plan
 from faultline.harness.run_record import RunRecord
 from faultline.harness.world.local.world import run_local
 from faultline.registry import resolve
-from faultline.systems_under_test.reference.consistent_core.options import READ_MODES
+from faultline.systems_under_test.reference.raft.settings import READ_MODES
 
 __all__ = [
     "BOOK_WRITE_THROUGHPUT",

@@ -29,8 +29,8 @@ from faultline.harness.planning import effective_options
 from faultline.harness.system import NodeSystem, PortClient
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.harness.world.simulated.world import SimulatedClient, SimulatedWorld
-from faultline.systems_under_test.reference.consistent_core.services.messages import WatchBatch
 from faultline.systems_under_test.reference.consistent_core.system import ConsistentCore
+from faultline.systems_under_test.reference.leases_and_watches.messages import WatchBatch
 
 __all__ = ["main"]
 

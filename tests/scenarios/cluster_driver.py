@@ -95,7 +95,7 @@ class Cluster(HandCrankedCluster):
 
     def log(self, name: str) -> list[int]:
         """The generations of the entries that the node's log still holds, in order."""
-        wal = self.nodes[name]._log
+        wal = self.nodes[name].wal
         return [entry.generation for entry in wal.entries(wal.compacted_index + 1, wal.last_index)]
 
     def values(self, name: str) -> dict[str, Any]:

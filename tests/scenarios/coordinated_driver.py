@@ -10,17 +10,17 @@ from cluster_driver import Cluster, StaggeredPorts
 
 from faultline.harness.world.ports import NodeId
 from faultline.systems_under_test.patterns.data_partitioning.fixed_partitions import partition_of
-from faultline.systems_under_test.reference.consistent_core.services.messages import WatchBatch
-from faultline.systems_under_test.reference.consistent_core.services.trace_events import (
-    LeaseEnded,
-    LeaseGranted,
-)
 from faultline.systems_under_test.reference.coordinated_kv.controller import CONTROLLER
 from faultline.systems_under_test.reference.coordinated_kv.messages import DataRequest, DataResponse
 from faultline.systems_under_test.reference.coordinated_kv.node import DataNode, DataParts
 from faultline.systems_under_test.reference.coordinated_kv.options import CoordinatedSettings
 from faultline.systems_under_test.reference.coordinated_kv.system import CoordinatedKv
 from faultline.systems_under_test.reference.coordinated_kv.table import ClusterTable, Entry
+from faultline.systems_under_test.reference.leases_and_watches.messages import WatchBatch
+from faultline.systems_under_test.reference.leases_and_watches.trace_events import (
+    LeaseEnded,
+    LeaseGranted,
+)
 from faultline.systems_under_test.reference.shared.key_commands import Command, GetValue, SetValue
 
 __all__ = ["CORE", "DATA", "TTL_MS", "CoordinatedCluster", "key_in", "with_part"]
@@ -55,7 +55,7 @@ class CoordinatedCluster(Cluster):
         if name in CORE:
             super().start(name)
             return
-        settings = CoordinatedSettings.read(self.options, self.members)
+        settings = CoordinatedSettings.for_members(self.options, self.members)
         self.nodes[name] = self.node_type(self.ports[name], settings, self.parts)
         self.nodes[name].start()
 

@@ -6,8 +6,8 @@ import pytest
 from cluster_driver import Client, Cluster
 
 from faultline.systems_under_test.patterns.data_replication.replicated_log import ReplicationRequest
-from faultline.systems_under_test.reference.consistent_core.append_batches import REQUEST_TOO_LARGE
-from faultline.systems_under_test.reference.consistent_core.client import DEFINITE_ERRORS
+from faultline.systems_under_test.reference.raft.append_batches import REQUEST_TOO_LARGE
+from faultline.systems_under_test.reference.raft.client import DEFINITE_ERRORS
 from faultline.systems_under_test.reference.shared.client_messages import RegisterClientRequest
 
 LINGER_US = 5_000

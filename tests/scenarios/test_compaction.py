@@ -24,9 +24,10 @@ from faultline.systems_under_test.patterns.data_replication.snapshot_store impor
     encode_snapshot,
 )
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import CorruptLog, LogUnusable
-from faultline.systems_under_test.reference.consistent_core.node import ConsistentCoreNode, Parts
 from faultline.systems_under_test.reference.consistent_core.options import CoreSettings
+from faultline.systems_under_test.reference.consistent_core.parts import CoreParts
 from faultline.systems_under_test.reference.consistent_core.system import ConsistentCore
+from faultline.systems_under_test.reference.raft.key_value_server import KeyValueServer
 from faultline.systems_under_test.reference.shared.client_messages import SetValue
 from faultline.systems_under_test.reference.shared.compaction import Compaction
 from faultline.systems_under_test.reference.shared.trace_events import (
@@ -58,7 +59,7 @@ def write(cluster: Cluster, client: Client, count: int) -> None:
 
 
 def compacted(cluster: Cluster, name: str) -> int:
-    return cluster.nodes[name]._log.compacted_index
+    return cluster.nodes[name].wal.compacted_index
 
 
 # -- crashes and damage -----------------------------------------------------------------------------------------------
@@ -189,14 +190,14 @@ def test_an_append_that_is_asked_for_in_the_middle_of_another_waits_its_turn() -
 
     def interrupting(to: Any, message: Any) -> None:
         if not lengths:
-            before = node._log.last_index
+            before = node.wal.last_index
             client.ask("athens", SetValue("title", "second"))
-            lengths[:] = [before, node._log.last_index]
+            lengths[:] = [before, node.wal.last_index]
         send(to, message)
 
     ports.send = interrupting
     client.set("athens", "title", "first")
-    assert lengths[0] == lengths[1] == node._log.last_index - 1
+    assert lengths[0] == lengths[1] == node.wal.last_index - 1
 
 
 # -- marks ------------------------------------------------------------------------------------------------------------
@@ -270,9 +271,9 @@ class NeverInstalls(Compaction):
 
 
 class CoreThatNeverInstalls(ConsistentCore):
-    def node(self, ports: Any, members: Any, options: Any, mutants: Any) -> ConsistentCoreNode:
-        return ConsistentCoreNode(
-            ports, members, CoreSettings.read(options), replace(Parts(), compaction=NeverInstalls)
+    def node(self, ports: Any, members: Any, options: Any, mutants: Any) -> KeyValueServer:
+        return KeyValueServer(
+            ports, members, CoreSettings.read(options), replace(CoreParts(), compaction=NeverInstalls)
         )
 
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import pytest
 from coordinated_driver import TTL_MS, CoordinatedCluster, key_in, with_part
 
-from faultline.systems_under_test.reference.consistent_core.services.messages import WatchBatch
 from faultline.systems_under_test.reference.coordinated_kv.controller import Controller
 from faultline.systems_under_test.reference.coordinated_kv.messages import AlterInSync, InstallReplica
 from faultline.systems_under_test.reference.coordinated_kv.node import DataNode
 from faultline.systems_under_test.reference.coordinated_kv.table import Entry
+from faultline.systems_under_test.reference.leases_and_watches.messages import WatchBatch
 from faultline.systems_under_test.reference.shared.key_commands import GetValue, SetValue
 
 KEY = key_in(0, 3)

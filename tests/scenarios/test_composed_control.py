@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from coordinated_driver import CORE, DATA, TTL_MS, CoordinatedCluster, key_in
 
-from faultline.systems_under_test.reference.consistent_core.services.messages import LeaseRefreshed, WatchBatch
 from faultline.systems_under_test.reference.coordinated_kv.controller import CONTROLLER
 from faultline.systems_under_test.reference.coordinated_kv.messages import (
     AlterInSync,
@@ -16,6 +15,7 @@ from faultline.systems_under_test.reference.coordinated_kv.messages import (
     LeadershipResigned,
     ReplicateWrite,
 )
+from faultline.systems_under_test.reference.leases_and_watches.messages import LeaseRefreshed, WatchBatch
 from faultline.systems_under_test.reference.shared.client_messages import ClientRequest
 from faultline.systems_under_test.reference.shared.key_commands import (
     AppendElement,

@@ -36,28 +36,29 @@ from faultline.systems_under_test.patterns.data_replication.replicated_log impor
     ReplicationRequest,
     ReplicationResponse,
 )
-from faultline.systems_under_test.reference.consistent_core.elections import Elections
 from faultline.systems_under_test.reference.consistent_core.leader_key_node import LeaderKeyNode
-from faultline.systems_under_test.reference.consistent_core.node import ConsistentCoreNode, Parts
 from faultline.systems_under_test.reference.consistent_core.options import CoreSettings
+from faultline.systems_under_test.reference.consistent_core.parts import CoreParts
 from faultline.systems_under_test.reference.consistent_core.system import ConsistentCore
+from faultline.systems_under_test.reference.raft.key_value_server import KeyValueServer
+from faultline.systems_under_test.reference.raft.parts import Elections
 
 
-def cluster_of(size: int, parts: Parts, changed: dict[str, Any] | None = None, **options: str) -> Cluster:
+def cluster_of(size: int, parts: CoreParts, changed: dict[str, Any] | None = None, **options: str) -> Cluster:
     """A cluster whose nodes are built from `parts`, with `changed` settings that no check has seen."""
 
     class Planted(ConsistentCore):
-        def node(self, ports: Any, members: Any, given: Any, mutants: Any) -> ConsistentCoreNode | LeaderKeyNode:
+        def node(self, ports: Any, members: Any, given: Any, mutants: Any) -> KeyValueServer | LeaderKeyNode:
             settings = msgspec.structs.replace(CoreSettings.read(given), **(changed or {}))
             if settings.election == "external-store" and ports.node_id == members[-1]:
                 return LeaderKeyNode(ports, settings.leader_key_ttl_us)
-            return (parts.node or ConsistentCoreNode)(ports, members, settings, parts)
+            return parts.node(ports, members, settings, parts)
 
     return type("PlantedCluster", (Cluster,), {"system_type": Planted})(size, **options)
 
 
-def with_raft(kind: type[RaftElection]) -> Parts:
-    return Parts(elections=Elections(raft=kind))
+def with_raft(kind: type[RaftElection]) -> CoreParts:
+    return CoreParts(elections=Elections(raft=kind))
 
 
 # -- votes ------------------------------------------------------------------------------------------------------------
@@ -183,7 +184,7 @@ class WatchAfterCreating(RelyingOnWatches):
 def test_a_key_that_goes_before_the_watch_begins_is_missed_for_ever(
     kind: type[ExternalStoreElection], tries_again: bool
 ) -> None:
-    cluster = cluster_of(4, Parts(elections=Elections(external_store=kind)), election="external-store")
+    cluster = cluster_of(4, CoreParts(elections=Elections(external_store=kind)), election="external-store")
     cluster.pass_time(ELECTION_TIMEOUT_US)
     cluster.kill("cyrene")
     cluster.restart("byzantium")
@@ -238,7 +239,7 @@ class HeartbeatsBehindWrites(ReplicatedLog):
 def test_a_disk_that_stalls_for_three_seconds_costs_the_leadership_only_where_heartbeats_wait_for_it(
     kind: type[ReplicatedLog], leaders: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cluster = cluster_of(3, Parts(replicated_log=kind))
+    cluster = cluster_of(3, CoreParts(replicated_log=kind))
     cluster.pass_time(2 * ELECTION_TIMEOUT_US)
     waiting: list[tuple[str, Any]] = []
     ports = cluster.ports["athens"]
@@ -257,7 +258,7 @@ def highest(cluster: Cluster) -> int:
 @pytest.mark.parametrize(("timeout_us", "most", "least"), [(250_000, 1, 1), (20_000, 10_000, 20)])
 def test_a_timeout_below_the_interval_means_elections_without_end(timeout_us: int, most: int, least: int) -> None:
     """The check of the options refuses it (HB-R1); here it is gone round."""
-    cluster = cluster_of(3, Parts(), {"election_timeout_us": timeout_us}, pre_vote="off")
+    cluster = cluster_of(3, CoreParts(), {"election_timeout_us": timeout_us}, pre_vote="off")
     cluster.pass_time(8 * ELECTION_TIMEOUT_US)
     generations = {event.generation for _, event in cluster.events_of(GenerationAdopted)}
     assert least <= len(generations) <= most
@@ -266,7 +267,7 @@ def test_a_timeout_below_the_interval_means_elections_without_end(timeout_us: in
 # -- generations ------------------------------------------------------------------------------------------------------
 
 
-class OldMessagesCount(ConsistentCoreNode):
+class OldMessagesCount(KeyValueServer):
     """GEN-M5."""
 
     def _is_from_the_past(self, request: ReplicationRequest) -> bool:
@@ -277,11 +278,11 @@ class OldMessagesCount(ConsistentCoreNode):
 
 
 @pytest.mark.rows("GEN-M5", "GEN-R5")
-@pytest.mark.parametrize(("kind", "stands"), [(ConsistentCoreNode, True), (OldMessagesCount, False)])
+@pytest.mark.parametrize(("kind", "stands"), [(KeyValueServer, True), (OldMessagesCount, False)])
 def test_a_zombie_keeps_a_dead_leader_in_office_only_where_its_messages_count(
-    kind: type[ConsistentCoreNode], stands: bool
+    kind: type[KeyValueServer], stands: bool
 ) -> None:
-    cluster = cluster_of(3, Parts(node=kind), pre_vote="off")
+    cluster = cluster_of(3, CoreParts(node=kind), pre_vote="off")
     cluster.elect("athens")
     cluster.elect("cyrene")
     cluster.kill("cyrene")
@@ -292,7 +293,7 @@ def test_a_zombie_keeps_a_dead_leader_in_office_only_where_its_messages_count(
     assert (cluster.nodes["byzantium"].election.role is ServerRole.LOOKING_FOR_LEADER) == stands
 
 
-class RefusalsIgnored(ConsistentCoreNode):
+class RefusalsIgnored(KeyValueServer):
     """GEN-M6."""
 
     def _handle_replication_response(self, source: NodeId, response: ReplicationResponse) -> None:
@@ -302,12 +303,12 @@ class RefusalsIgnored(ConsistentCoreNode):
 
 @pytest.mark.rows("GEN-M6", "GEN-R6", "GEN-S1")
 @pytest.mark.parametrize(
-    ("kind", "leaders"), [(ConsistentCoreNode, ["byzantium"]), (RefusalsIgnored, ["athens", "byzantium"])]
+    ("kind", "leaders"), [(KeyValueServer, ["byzantium"]), (RefusalsIgnored, ["athens", "byzantium"])]
 )
 def test_a_leader_that_is_told_of_a_higher_generation_steps_down_unless_it_does_not_listen(
-    kind: type[ConsistentCoreNode], leaders: list[str]
+    kind: type[KeyValueServer], leaders: list[str]
 ) -> None:
-    cluster = cluster_of(3, Parts(node=kind))
+    cluster = cluster_of(3, CoreParts(node=kind))
     cluster.elect("athens")
     cluster.cut("athens")
     cluster.elect("byzantium")
@@ -317,7 +318,7 @@ def test_a_leader_that_is_told_of_a_higher_generation_steps_down_unless_it_does_
     assert cluster.leaders() == leaders
 
 
-class AnyGenerationCounts(ConsistentCoreNode):
+class AnyGenerationCounts(KeyValueServer):
     """GEN-M7."""
 
     def _is_of_this_generation(self, response: ReplicationResponse) -> bool:
@@ -325,11 +326,11 @@ class AnyGenerationCounts(ConsistentCoreNode):
 
 
 @pytest.mark.rows("GEN-M7", "GEN-S4", "GEN-R3")
-@pytest.mark.parametrize(("kind", "commits"), [(ConsistentCoreNode, False), (AnyGenerationCounts, True)])
+@pytest.mark.parametrize(("kind", "commits"), [(KeyValueServer, False), (AnyGenerationCounts, True)])
 def test_a_success_of_generation_1_commits_an_entry_of_generation_3_only_where_it_is_not_compared(
-    kind: type[ConsistentCoreNode], commits: bool
+    kind: type[KeyValueServer], commits: bool
 ) -> None:
-    cluster = cluster_of(3, Parts(node=kind))
+    cluster = cluster_of(3, CoreParts(node=kind))
     for name in ("athens", "byzantium", "athens"):
         cluster.elect(name)
     cluster.cut("athens")

@@ -263,7 +263,7 @@ def test_a_follower_does_not_show_what_is_in_its_log_above_its_mark() -> None:
     alice.set("athens", "title", "Microservices")
     cluster.deliver(lambda source, _, __: source == "athens")
     node = cluster.nodes["byzantium"]
-    assert node.entries.last_index > node.log.high_water_mark.value
+    assert node.wal.last_index > node.log.high_water_mark.value
     assert alice.told(alice.read("byzantium", "title")) == [("Nitroservices", None)]
 
 
@@ -274,7 +274,7 @@ def test_a_follower_that_does_not_wait_tells_late_from_unknown() -> None:
     cluster.deliver(lambda source, target, _: "cyrene" not in (source, target))
     stamp = alice.stamp_of(number)
     node = cluster.nodes["byzantium"]
-    assert node.entries.last_index == stamp > node.log.high_water_mark.value
+    assert node.wal.last_index == stamp > node.log.high_water_mark.value
     assert alice.told(alice.read("byzantium", "title", stamp)) == [(None, OFFSET_NOT_AVAILABLE)]
     assert alice.told(alice.read("byzantium", "title", stamp + 1)) == [(None, OFFSET_OUT_OF_RANGE)]
     beat(cluster, "athens")

@@ -6,7 +6,7 @@ import pytest
 from cluster_driver import ELECTION_TIMEOUT_US, Client, Cluster
 
 from faultline.harness.outcome import CAS_MISMATCH
-from faultline.systems_under_test.reference.consistent_core.key_value_store import (
+from faultline.systems_under_test.reference.raft.key_value_store import (
     REQUEST_DISCARDED,
     UNKNOWN_SESSION,
 )

@@ -8,7 +8,7 @@ import pytest
 from cluster_driver import Client, Cluster
 
 from faultline.systems_under_test.patterns.cluster_management.lease import DUPLICATE_LEASE, NO_LEASE, STALE_TOKEN
-from faultline.systems_under_test.reference.consistent_core.services.messages import (
+from faultline.systems_under_test.reference.leases_and_watches.messages import (
     LeaseRefreshed,
     RefreshLease,
 )
@@ -172,14 +172,14 @@ def test_a_leader_that_is_cut_off_ends_no_lease(mutants: tuple[str, ...]) -> Non
     cluster.cut("athens", "byzantium", "cyrene")
     clock = cluster.ports["athens"]
     clock.now_us += TTL_US + SECOND_US
-    cluster.nodes["athens"].keeping.check()
+    cluster.nodes["athens"].extensions[0].keeping.check()
     assert leases(cluster, "athens") == ([] if mutants else ["x"])
     cluster.elect("byzantium")
     cluster.heal()
     cluster.pass_time(2 * SECOND_US)
     if not mutants:
         assert everywhere(cluster, "x") and cluster.values("athens") == {"servers/1": "there"}
-        assert cluster.nodes["athens"].keeping.tracker.expired() == []
+        assert cluster.nodes["athens"].extensions[0].keeping.tracker.expired() == []
         assert cluster.broken() == []
 
 
@@ -193,7 +193,7 @@ def test_a_leader_that_stepped_down_finds_no_lease_over(mutants: tuple[str, ...]
     cluster.heal()
     cluster.pass_time(SECOND_US)
     cluster.ports["athens"].now_us += TTL_US
-    cluster.nodes["athens"].keeping.check()
+    cluster.nodes["athens"].extensions[0].keeping.check()
     assert cluster.broken() == broken
 
 
@@ -203,7 +203,7 @@ def _inherited_expiry(cluster: Cluster, alice: Client) -> int:
     cluster.pass_time(TTL_US - SECOND_US)
     cluster.cut("athens", "cyrene")
     cluster.ports["athens"].now_us += 2 * SECOND_US
-    cluster.nodes["athens"].keeping.check()
+    cluster.nodes["athens"].extensions[0].keeping.check()
     cluster.deliver(lambda source, target, _: (source, target) == ("athens", "byzantium"))
     cluster.kill("athens")
     cluster.heal()
@@ -230,7 +230,7 @@ def test_a_leader_that_refreshes_before_its_no_op_is_applied_promises_what_its_p
     cluster, alice = led_by_athens()
     token = _inherited_expiry(cluster, alice)
     node = cluster.nodes["byzantium"]
-    node.keeping.refresh("alice", RefreshLease("x", token, 7), 0)
+    node.extensions[0].keeping.refresh("alice", RefreshLease("x", token, 7), 0)
     cluster.deliver()
     assert LeaseRefreshed("x", 7, None) in [message for _, message in cluster.inbox["alice"]]
     assert leases(cluster, "byzantium") == []
@@ -263,7 +263,7 @@ def test_a_key_that_is_behind_the_expiry_in_the_log_is_not_stored() -> None:
     cluster, alice = led_by_athens()
     granted(cluster, alice)
     cluster.ports["athens"].now_us += TTL_US + SECOND_US
-    cluster.nodes["athens"].keeping.check()
+    cluster.nodes["athens"].extensions[0].keeping.check()
     number = alice.ask("athens", SetWithLease("k", 1, "x"))
     cluster.deliver()
     answer = alice.answer_to(number)
@@ -353,7 +353,7 @@ def test_a_leader_that_refuses_early_without_a_look_at_its_answers_denies_an_own
 ) -> None:
     cluster, alice = led_by_athens()
     if not remembers:
-        cluster.nodes["athens"].keeping.was_executed = lambda _: False
+        cluster.nodes["athens"].extensions[0].keeping.was_executed = lambda _: False
     number = alice.ask("athens", RegisterLease("x", TTL_US))
     cluster.deliver()
     alice.ask_again("athens", number, RegisterLease("x", TTL_US))

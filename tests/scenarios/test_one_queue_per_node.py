@@ -39,7 +39,7 @@ def test_client_requests_and_acknowledgements_are_handled_one_at_a_time_in_the_o
         assert begin.removeprefix("begin ") == end.removeprefix("end ")
     handled = [line.removeprefix("begin ") for line in log[::2]]
     assert handled[:6] == ["ClientRequest"] * 2 + ["ReplicationResponse"] * 4
-    assert {"ClientRequest", "ReplicationResponse", "_HeartbeatTick"} <= set(handled)
-    wal = cluster.nodes["athens"]._log
+    assert {"ClientRequest", "ReplicationResponse", "_Task"} <= set(handled)
+    wal = cluster.nodes["athens"].wal
     data = [wal.entry(index).data for index in range(wal.last_index - 1, wal.last_index + 1)]
     assert b"A1" in data[0] and b"B1" in data[1]

@@ -19,10 +19,11 @@ from faultline.harness.run import run_simulated
 from faultline.harness.verdict import Verdict
 from faultline.registry import resolve
 from faultline.systems_under_test.patterns.data_replication.raft_election import RaftElection
-from faultline.systems_under_test.reference.consistent_core.elections import Elections
-from faultline.systems_under_test.reference.consistent_core.node import ConsistentCoreNode, Parts
 from faultline.systems_under_test.reference.consistent_core.options import CoreSettings
+from faultline.systems_under_test.reference.consistent_core.parts import CoreParts
 from faultline.systems_under_test.reference.consistent_core.system import ConsistentCore
+from faultline.systems_under_test.reference.raft.key_value_server import KeyValueServer
+from faultline.systems_under_test.reference.raft.parts import Elections
 
 
 class VotesDespiteAKnownLeader(RaftElection):
@@ -38,9 +39,9 @@ class ForgetsTheLeaseAtARestart(RaftElection):
 
 def lease_cluster(election: type[RaftElection]) -> Cluster:
     class Planted(ConsistentCore):
-        def node(self, ports: Any, members: Any, options: Any, mutants: Any) -> ConsistentCoreNode:
-            parts = Parts(elections=Elections(raft=election))
-            return ConsistentCoreNode(ports, members, CoreSettings.read(options), parts)
+        def node(self, ports: Any, members: Any, options: Any, mutants: Any) -> KeyValueServer:
+            parts = CoreParts(elections=Elections(raft=election))
+            return KeyValueServer(ports, members, CoreSettings.read(options), parts)
 
     kind = type("PlantedCluster", (Cluster,), {"system_type": Planted})
     return kind(read_mode="leader-lease", pre_vote="off")

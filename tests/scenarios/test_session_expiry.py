@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from cluster_driver import Client, Cluster
 
-from faultline.systems_under_test.reference.consistent_core.key_value_store import (
+from faultline.systems_under_test.reference.raft.key_value_store import (
     REQUEST_DISCARDED,
     UNKNOWN_SESSION,
 )

@@ -9,7 +9,7 @@ from cluster_driver import Client, Cluster
 
 from faultline.harness.world.ports import NodeId
 from faultline.systems_under_test.patterns.cluster_management.state_watch import EVENTS_COMPACTED, SLOW_WATCHER
-from faultline.systems_under_test.reference.consistent_core.services.messages import (
+from faultline.systems_under_test.reference.leases_and_watches.messages import (
     CloseWatch,
     WatchBatch,
     WatchRefused,
@@ -191,9 +191,9 @@ def test_a_client_that_gives_no_sign_of_life_is_forgotten_with_all_its_watches()
     cluster, _ = led_by_athens(watch_confirm_ms="100")
     Watcher(cluster, "w1").ask("athens")
     Watcher(cluster, "w1", "servers/1").ask("athens")
-    assert len(cluster.nodes["athens"].watching.registry) == 2
+    assert len(cluster.nodes["athens"].extensions[0].watching.registry) == 2
     cluster.pass_time(SECOND_US)
-    registry = cluster.nodes["athens"].watching.registry
+    registry = cluster.nodes["athens"].extensions[0].watching.registry
     assert len(registry) == 0 and registry.is_consistent()
     assert "silent-watcher-forgotten" in cluster.marks
 
@@ -217,7 +217,7 @@ def test_a_watcher_that_pulls_leaves_nothing_at_the_server_and_misses_nothing() 
     watcher.told()
     for value in range(3):
         put(cluster, alice, "servers/1", value)
-    assert len(cluster.nodes["athens"].watching.registry) == 0
+    assert len(cluster.nodes["athens"].extensions[0].watching.registry) == 0
     assert watcher.ask("athens", is_live=False).events() == [("servers/1", value) for value in range(3)]
 
 
@@ -231,7 +231,7 @@ def test_a_watcher_that_confirms_nothing_is_cancelled_and_told_so_while_others_g
         quick.ask("athens")
     refused = [each for each in slow.told() if isinstance(each, WatchRefused)]
     assert [each.error for each in refused] == [SLOW_WATCHER]
-    assert len(cluster.nodes["athens"].watching.registry) == 1
+    assert len(cluster.nodes["athens"].extensions[0].watching.registry) == 1
     put(cluster, alice, "servers/1", "more")
     assert quick.events() == [("servers/1", "more")]
 
@@ -296,7 +296,7 @@ def test_a_server_that_does_not_lead_says_who_does_and_a_deposed_leader_sends_it
     cluster.heal()
     cluster.pass_time(SECOND_US)
     assert [each.error for each in watcher.told()] == ["not-leader"]
-    assert len(cluster.nodes["athens"].watching.registry) == 0
+    assert len(cluster.nodes["athens"].extensions[0].watching.registry) == 0
 
 
 @pytest.mark.rows("WA-S16", "WA-R2", "WA-R3", "CC-R17")

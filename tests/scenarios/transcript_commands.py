@@ -243,7 +243,7 @@ def show(script: Script, words: list[str]) -> None:
 def _log(script: Script, name: str) -> str:
     if name not in script.cluster.nodes:
         return f"{name}: down"
-    wal = script.cluster.nodes[name]._log
+    wal = script.cluster.nodes[name].wal
     entries = wal.entries(wal.compacted_index + 1, wal.last_index)
     discarded = [f"… {wal.compacted_index}"] if wal.compacted_index else []
     return f"{name}: {', '.join([*discarded, *map(entry_words, entries)]) or 'empty'}"

@@ -13,10 +13,10 @@ from faultline.harness.planning import RunRequest, make_plan
 from faultline.harness.run import run_simulated
 from faultline.harness.world.ports import Clock, Ports
 from faultline.registry import resolve
-from faultline.systems_under_test.reference.consistent_core.elections import Elections
-from faultline.systems_under_test.reference.consistent_core.node import ConsistentCoreNode, Parts
 from faultline.systems_under_test.reference.consistent_core.options import CoreSettings
 from faultline.systems_under_test.reference.consistent_core.system import ConsistentCore
+from faultline.systems_under_test.reference.raft.key_value_server import KeyValueServer
+from faultline.systems_under_test.reference.raft.parts import CoreParts, Elections
 
 SEEDS = 6
 LIVENESS = {"availability", "no-recovery", "HB-I3", "invariants"}
@@ -40,8 +40,8 @@ class LyingCore(ConsistentCore):
         settings = CoreSettings.read(options)
         if settings.election == "external-store" and ports.node_id == members[-1]:
             return super().node(ports, members, options, mutants)
-        parts = Parts(elections=Elections(detector_clock=lambda clock: LyingClock(clock, ports)))
-        return ConsistentCoreNode(ports, members, settings, parts)
+        parts = CoreParts(elections=Elections(detector_clock=lambda clock: LyingClock(clock, ports)))
+        return KeyValueServer(ports, members, settings, parts)
 
 
 @pytest.mark.slow

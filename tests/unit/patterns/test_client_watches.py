@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from faultline.systems_under_test.patterns.cluster_management.state_watch import WatchEvent
-from faultline.systems_under_test.reference.consistent_core.services.messages import WatchBatch, WatchState
-from faultline.systems_under_test.reference.consistent_core.services.watching_client import ClientWatch
+from faultline.systems_under_test.reference.leases_and_watches.messages import WatchBatch, WatchState
+from faultline.systems_under_test.reference.leases_and_watches.watching_client import ClientWatch
 
 PATH = "config"
 

@@ -10,12 +10,12 @@ import pytest
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import CAS_MISMATCH, Outcome
 from faultline.harness.world.ports import NodeId
-from faultline.systems_under_test.reference.consistent_core.client import NO_SESSION
-from faultline.systems_under_test.reference.consistent_core.key_value_store import (
+from faultline.systems_under_test.reference.consistent_core.system import ConsistentCore
+from faultline.systems_under_test.reference.raft.client import NO_SESSION
+from faultline.systems_under_test.reference.raft.key_value_store import (
     REQUEST_DISCARDED,
     UNKNOWN_SESSION,
 )
-from faultline.systems_under_test.reference.consistent_core.system import ConsistentCore
 from faultline.systems_under_test.reference.shared.client_messages import (
     ClientRequest,
     ClientResponse,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import msgspec
@@ -31,24 +32,24 @@ from faultline.systems_under_test.patterns.data_replication.replicated_log impor
     ReplicationRequest,
 )
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import DATA, LogEntry
-from faultline.systems_under_test.reference.consistent_core.append_batches import BatchAppended
+from faultline.systems_under_test.reference.consistent_core.follower_reads.extension import ReadParts
 from faultline.systems_under_test.reference.consistent_core.follower_reads.mutants import read_parts
-from faultline.systems_under_test.reference.consistent_core.follower_reads.node import ReadParts
-from faultline.systems_under_test.reference.consistent_core.invariants import consistent_core_invariants
 from faultline.systems_under_test.reference.consistent_core.mutants import (
     MUTANTS,
     forced_options,
     mutated_parts,
 )
-from faultline.systems_under_test.reference.consistent_core.node import Parts
 from faultline.systems_under_test.reference.consistent_core.options import OPTIONS, CoreSettings
-from faultline.systems_under_test.reference.consistent_core.replicated_log_invariants import (
+from faultline.systems_under_test.reference.consistent_core.parts import CoreParts
+from faultline.systems_under_test.reference.consistent_core.service_mutants import service_parts
+from faultline.systems_under_test.reference.consistent_core.system import ConsistentCore
+from faultline.systems_under_test.reference.leases_and_watches.extension import ServiceParts
+from faultline.systems_under_test.reference.raft.append_batches import BatchAppended
+from faultline.systems_under_test.reference.raft.invariants.agreement import raft_invariants
+from faultline.systems_under_test.reference.raft.invariants.replicated_log import (
     REPLICATED_LOG_INVARIANTS,
 )
-from faultline.systems_under_test.reference.consistent_core.services.mutants import service_parts
-from faultline.systems_under_test.reference.consistent_core.services.node import ServiceParts
-from faultline.systems_under_test.reference.consistent_core.storage_invariants import STORAGE_INVARIANTS
-from faultline.systems_under_test.reference.consistent_core.system import ConsistentCore
+from faultline.systems_under_test.reference.raft.invariants.storage import STORAGE_INVARIANTS
 from faultline.systems_under_test.reference.shared.client_messages import (
     MESSAGES,
     ClientRequest,
@@ -84,7 +85,7 @@ def test_the_defaults_are_usable_and_in_microseconds() -> None:
     [
         ({"colour": "red"}, "no option 'colour'"),
         ({"read_mode": "fast"}, "cannot be 'fast'"),
-        ({"batch_entries_max": "0"}, "above 0"),
+        ({"batch_entries_max": "0"}, "from 1"),
         ({"in_flight_max": "many"}, "whole number"),
         ({"heartbeat_interval_ms": "200"}, "room to lose one"),
         ({"read_mode": "leader-lease", "leader_lease_ms": "250"}, "before a new leader"),
@@ -105,7 +106,7 @@ def test_a_lease_above_the_election_timeout_is_harmless_while_leases_are_not_use
 
 
 def test_without_planted_bugs_a_node_is_built_from_the_correct_parts() -> None:
-    assert mutated_parts(()) == Parts()
+    assert mutated_parts(()) == CoreParts()
 
 
 def test_an_unknown_planted_bug_is_refused_by_name() -> None:
@@ -119,14 +120,14 @@ IN_TWO_PARTS = ("plain-prefix", "history-on-the-leader-only", "replay-to-all")
 @pytest.mark.parametrize("name", sorted(MUTANTS))
 def test_each_planted_bug_changes_one_part_and_forces_only_options_that_exist(name: str) -> None:
     pairs: list[tuple[Any, Any]] = [
-        (mutated_parts((name,)), Parts()),
+        (mutated_parts((name,)), CoreParts()),
         (read_parts((name,)), ReadParts()),
         (service_parts((name,)), ServiceParts()),
     ]
     changed = [
         field
         for parts, correct in pairs
-        for field in type(correct).__slots__
+        for field in (each.name for each in dataclasses.fields(correct))
         if getattr(parts, field) != getattr(correct, field)
     ]
     # The log has two forms, pushed and pulled, and a bug of the log is in both; a few bugs of watches are in two parts.
@@ -138,7 +139,7 @@ def test_each_planted_bug_changes_one_part_and_forces_only_options_that_exist(na
 
 def test_planted_bugs_of_one_part_can_be_combined() -> None:
     log = mutated_parts(("ack-before-fsync", "no-truncate-on-conflict")).replicated_log
-    correct = Parts().replicated_log
+    correct = CoreParts().replicated_log
     assert log._flush is not correct._flush
     assert log._truncate is not correct._truncate
     assert log._committed_index is correct._committed_index
@@ -246,7 +247,7 @@ BREACHES: list[tuple[str, list[tuple[str, Any]]]] = [
 
 def breached(events: list[tuple[str, Any]]) -> set[str]:
     found: list[Breach] = []
-    for invariant in consistent_core_invariants():
+    for invariant in raft_invariants():
         for time_us, (node, event) in enumerate(events):
             if isinstance(event, invariant.events):
                 invariant.observe(time_us, node, event, found.append)
@@ -261,7 +262,7 @@ def test_each_invariant_reports_its_breach(invariant: str, events: list[tuple[st
 def test_every_invariant_has_a_breach_above() -> None:
     # Those of the replicated log and of storage have files of their own.
     elsewhere = {invariant.id for invariant in (*REPLICATED_LOG_INVARIANTS, *STORAGE_INVARIANTS)}
-    assert {invariant.id for invariant in consistent_core_invariants()} - elsewhere == {name for name, _ in BREACHES}
+    assert {invariant.id for invariant in raft_invariants()} - elsewhere == {name for name, _ in BREACHES}
 
 
 @pytest.mark.parametrize(

@@ -37,11 +37,11 @@ from faultline.systems_under_test.reference.coordinated_kv.messages import (
     TableSeen,
     TableTaken,
 )
-from faultline.systems_under_test.reference.coordinated_kv.mutants import mutated_parts
 from faultline.systems_under_test.reference.coordinated_kv.options import CoordinatedSettings
+from faultline.systems_under_test.reference.coordinated_kv.planted_bugs import BUGS
 from faultline.systems_under_test.reference.coordinated_kv.system import CoordinatedKv
 from faultline.systems_under_test.reference.coordinated_kv.table import (
-    NOBODY,
+    NO_NODE,
     Appointments,
     ClusterTable,
     Entry,
@@ -62,7 +62,7 @@ def test_coordinated_kv_fulfils_the_protocol_of_systems() -> None:
     system: NodeSystem = CoordinatedKv()
     assert system.name == "coordinated-kv"
     for name in system.mutants:
-        assert mutated_parts([name]) is not None
+        assert BUGS.parts([name]) is not None
 
 
 @pytest.mark.parametrize(
@@ -81,17 +81,17 @@ def test_options_and_clusters_that_cannot_be_used_are_refused(
     nodes: int, options: dict[str, str], complaint: str
 ) -> None:
     with pytest.raises(UsageError, match=complaint):
-        CoordinatedSettings.read(options, SIX[:nodes])
+        CoordinatedSettings.for_members(options, SIX[:nodes])
 
 
 def test_too_few_nodes_are_told_how_many_would_do() -> None:
     with pytest.raises(UsageError, match=r"--nodes 5 or more.* core_size=1"):
-        CoordinatedSettings.read({}, SIX[:3])
+        CoordinatedSettings.for_members({}, SIX[:3])
 
 
 def test_an_unknown_planted_bug_of_the_composition_is_refused() -> None:
     with pytest.raises(UsageError, match="no planted bug 'typo'"):
-        mutated_parts(["typo"])
+        BUGS.parts(["typo"])
 
 
 # -- decisions --------------------------------------------------------------------------------------------------------
@@ -140,7 +140,7 @@ def test_a_leader_with_a_new_lease_is_appointed_anew() -> None:
 
 def test_when_nobody_in_sync_lives_nobody_leads_and_those_in_sync_stay() -> None:
     new = after(changed(in_sync=("delphi",)), "ephesus", "fatima")
-    assert (new.leader, new.in_sync, new.generation) == (NOBODY, ("delphi",), 3)
+    assert (new.leader, new.in_sync, new.generation) == (NO_NODE, ("delphi",), 3)
     assert after(new, "ephesus", "fatima") == new
     assert after(new, *MEMBERS).leader == "delphi"
 
@@ -177,7 +177,7 @@ def test_a_partition_with_a_dead_replica_gets_a_living_one_only_while_it_has_a_l
     alive = {"delphi": 11, "fatima": 13}
     (entry,) = balanced((changed(in_sync=("delphi",)),), alive, 2)
     assert entry.replicas == ("delphi", "fatima")
-    orphan = changed(leader=NOBODY, in_sync=("ephesus",))
+    orphan = changed(leader=NO_NODE, in_sync=("ephesus",))
     assert balanced((orphan,), alive, 2) == (orphan,)
 
 
@@ -351,7 +351,7 @@ def test_a_partition_that_is_led_by_nobody_long_after_the_heal_is_reported() -> 
         invariant.finish(1_000_000, end_us, breaches.append)
         return [breach.sentence for breach in breaches]
 
-    assert at_the_end(taken(1, leader=NOBODY), taken(2)) == []
-    assert at_the_end(taken(2, leader=NOBODY), taken(1)) == ["Partition 0 has no leader."]
-    assert at_the_end(taken(2, leader=NOBODY), end_us=2_000_000) == []
-    assert at_the_end() == ["No partition was ever given to anybody."]
+    assert at_the_end(taken(1, leader=NO_NODE), taken(2)) == []
+    assert at_the_end(taken(2, leader=NO_NODE), taken(1)) == ["Partition 0 has no leader."]
+    assert at_the_end(taken(2, leader=NO_NODE), end_us=2_000_000) == []
+    assert at_the_end() == ["No partition was ever given to a node."]

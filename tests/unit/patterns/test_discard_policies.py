@@ -16,9 +16,9 @@ from faultline.systems_under_test.patterns.data_replication.idempotent_receiver 
     RequestDiscarded,
 )
 from faultline.systems_under_test.patterns.data_replication.session_expiry import SessionExpiry
-from faultline.systems_under_test.reference.consistent_core.key_value_store import KeyValueStore, encode_command
 from faultline.systems_under_test.reference.consistent_core.options import CoreSettings
-from faultline.systems_under_test.reference.consistent_core.sessions import discard_policy
+from faultline.systems_under_test.reference.raft.key_value_store import KeyValueStore, encode_command
+from faultline.systems_under_test.reference.raft.sessions import discard_policy
 from faultline.systems_under_test.reference.shared.client_messages import ClientCommand
 from faultline.systems_under_test.reference.shared.key_commands import Increment
 

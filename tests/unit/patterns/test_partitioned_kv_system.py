@@ -52,8 +52,8 @@ from faultline.systems_under_test.reference.partitioned_kv.messages import (
     TableResponse,
     WriteAccepted,
 )
-from faultline.systems_under_test.reference.partitioned_kv.mutants import mutated_parts
 from faultline.systems_under_test.reference.partitioned_kv.options import PartitionSettings
+from faultline.systems_under_test.reference.partitioned_kv.planted_bugs import BUGS
 from faultline.systems_under_test.reference.partitioned_kv.system import PartitionedKv
 
 # -- the system -------------------------------------------------------------------------------------------------------
@@ -63,14 +63,14 @@ def test_partitioned_kv_fulfils_the_protocol_of_systems() -> None:
     system: NodeSystem = PartitionedKv()
     assert system.name == "partitioned-kv"
     for name in system.mutants:
-        assert mutated_parts([name]) is not None
+        assert BUGS.parts([name]) is not None
 
 
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
         ({"minimum_cluster_size": "4"}, "only 3 nodes"),
-        ({"late_nodes": "3"}, "nobody would be there"),
+        ({"late_nodes": "3"}, "no node would be there"),
         ({"membership_check_ms": "300"}, "one heartbeat is lost"),
         ({"assignment": "by-luck"}, "cannot be 'by-luck'"),
         ({"partitions": "0"}, "whole number from 1"),
@@ -79,12 +79,12 @@ def test_partitioned_kv_fulfils_the_protocol_of_systems() -> None:
 )
 def test_options_that_cannot_be_used_are_refused(options: dict[str, str], complaint: str) -> None:
     with pytest.raises(UsageError, match=complaint):
-        PartitionSettings.read(options, 3)
+        PartitionSettings.for_cluster(options, 3)
 
 
 def test_an_unknown_planted_bug_of_partitions_is_refused() -> None:
     with pytest.raises(UsageError, match="no planted bug 'typo'"):
-        mutated_parts(["typo"])
+        BUGS.parts(["typo"])
 
 
 # -- the directory ----------------------------------------------------------------------------------------------------

@@ -32,8 +32,8 @@ from faultline.systems_under_test.reference.range_kv.messages import (
     SplitProposed,
     TableChanged,
 )
-from faultline.systems_under_test.reference.range_kv.mutants import mutated_parts
 from faultline.systems_under_test.reference.range_kv.options import RangeSettings
+from faultline.systems_under_test.reference.range_kv.planted_bugs import BUGS
 from faultline.systems_under_test.reference.range_kv.store import PartitionStore, StoredKey
 from faultline.testing.fake_ports import FakePorts
 from faultline.testing.memory_storage import MemoryStorage
@@ -84,7 +84,7 @@ def test_an_option_may_be_text_and_others_are_still_numbers() -> None:
 
 def test_a_bug_that_nobody_planted_is_refused() -> None:
     with pytest.raises(UsageError, match="range-kv has no planted bug"):
-        mutated_parts(["no-such-bug"])
+        BUGS.parts(["no-such-bug"])
 
 
 # -- the host's log --------------------------------------------------------------------------------------------------

@@ -13,8 +13,8 @@ from faultline.systems_under_test.patterns.data_replication.replication_messages
     EntriesTruncated,
     HighWaterMarkAdvanced,
 )
-from faultline.systems_under_test.reference.consistent_core.invariants import LeaderIsComplete
-from faultline.systems_under_test.reference.consistent_core.replicated_log_invariants import (
+from faultline.systems_under_test.reference.raft.invariants.agreement import LeaderIsComplete
+from faultline.systems_under_test.reference.raft.invariants.replicated_log import (
     AppliedInOrderUpToTheMark,
     CommittedEntriesAreOnAQuorumOfDisks,
     FollowersConverge,

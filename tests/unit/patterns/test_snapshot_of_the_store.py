@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from faultline.systems_under_test.patterns.data_replication.idempotent_receiver import ClientSessions
-from faultline.systems_under_test.reference.consistent_core.key_value_store import KeyValueStore, encode_command
+from faultline.systems_under_test.reference.raft.key_value_store import KeyValueStore, encode_command
 from faultline.systems_under_test.reference.shared.client_messages import (
     ClientCommand,
     CompareAndSet,

@@ -13,13 +13,12 @@ from faultline.systems_under_test.patterns.data_replication.versioned_value impo
     OrderedVersions,
     VersionCompacted,
 )
-from faultline.systems_under_test.reference.consistent_core.key_value_store import encode_command
 from faultline.systems_under_test.reference.consistent_core.stamped_store import (
     CurrentValues,
     StampedStore,
     VersionWritten,
-    index_is_version,
 )
+from faultline.systems_under_test.reference.raft.key_value_store import encode_command
 from faultline.systems_under_test.reference.shared.client_messages import (
     ClientCommand,
     ClientResponse,
@@ -53,7 +52,7 @@ class Log:
     def __init__(self, versioned: bool = True, kept: int = 0) -> None:
         self.trace = Recorder()
         sessions: ClientSessions[ClientResponse] = ClientSessions()
-        self.store = StampedStore(sessions, self.trace, OrderedVersions if versioned else None, kept, index_is_version)
+        self.store = StampedStore(sessions, self.trace, OrderedVersions if versioned else None, kept)
         self.store.apply(1, encode_command(RegisterClient()))
         self.index = 1
 

@@ -9,7 +9,7 @@ import pytest
 from faultline.harness.invariant import Breach
 from faultline.systems_under_test.patterns.data_replication.low_water_mark import LogCleaned
 from faultline.systems_under_test.patterns.data_replication.replicated_log import HighWaterMarkAdvanced
-from faultline.systems_under_test.reference.consistent_core.storage_invariants import STORAGE_INVARIANTS
+from faultline.systems_under_test.reference.raft.invariants.storage import STORAGE_INVARIANTS
 from faultline.systems_under_test.reference.shared.trace_events import (
     EntryApplied,
     NodeStarted,

@@ -52,6 +52,7 @@ __all__ = [
     "LocalReads",
     "Read",
     "ReadIndexReads",
+    "Serve",
 ]
 
 

@@ -12,9 +12,12 @@ Sources: Patterns of Distributed Systems ch. 10, the first row of its table of c
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 
 from faultline.harness.world.ports import NodeId
+from faultline.systems_under_test.patterns.data_replication.leader_and_followers import Handlers, LeaderElection
 from faultline.systems_under_test.patterns.data_replication.replicated_log import ReplicatedLog
 
 __all__ = ["LoneLog", "OwnCopyDurable"]
@@ -32,6 +35,10 @@ class LoneLog(ReplicatedLog):
 
     _durable_index = 0
     _leads = False
+
+    def handlers(self, election: LeaderElection, progressed: Callable[[], None]) -> Handlers:
+        """Return the handler of what the server sends to itself."""
+        return {OwnCopyDurable: self.handle_own_copy}
 
     def start_leading(self) -> None:
         """Count what becomes durable from now on."""

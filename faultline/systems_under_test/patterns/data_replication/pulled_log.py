@@ -36,11 +36,18 @@ on truncation by leader epoch, KIP-595 on fetching in a Raft quorum.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.data_replication.follower_handler import FollowerHandler
 from faultline.systems_under_test.patterns.data_replication.generation_clock import GenerationClock
+from faultline.systems_under_test.patterns.data_replication.leader_and_followers import (
+    Handlers,
+    LeaderElection,
+    ServerRole,
+)
 from faultline.systems_under_test.patterns.data_replication.replicated_log import (
     LogListener,
     ReplicatedLog,
@@ -113,6 +120,33 @@ class PulledLog(ReplicatedLog):
         self._parked: dict[NodeId, FetchRequest] = {}
         self._open: FetchRequest | None = None
         self._fetched_us = 0
+
+    def handlers(self, election: LeaderElection, progressed: Callable[[], None]) -> Handlers:
+        """Return the handlers of the three messages by which followers fetch.
+
+        A fetch counts only in the generation of the leader that takes it, an answer only if its leader is not an old
+        one.
+        """
+        clock = self._clock
+
+        def handle_request(source: NodeId, request: FetchRequest) -> None:
+            if request.generation > clock.generation:
+                election.become_follower(request.generation, None)
+            elif request.generation == clock.generation and election.role is ServerRole.LEADING:
+                self.handle_fetch_request(source, request)
+                progressed()
+
+        def handle_response(source: NodeId, response: FetchResponse) -> None:
+            if response.generation >= clock.generation:
+                election.follow(response.generation, source)
+                self.handle_fetch_response(source, response)
+
+        def handle_diverged(source: NodeId, response: FetchDiverged) -> None:
+            if response.generation >= clock.generation:
+                election.follow(response.generation, source)
+                self.handle_fetch_diverged(source, response)
+
+        return {FetchRequest: handle_request, FetchResponse: handle_response, FetchDiverged: handle_diverged}
 
     # -- leading ------------------------------------------------------------------------------------------------------
 

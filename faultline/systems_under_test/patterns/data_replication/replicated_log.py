@@ -53,6 +53,7 @@ from faultline.systems_under_test.patterns.data_replication.followed_log import 
 from faultline.systems_under_test.patterns.data_replication.follower_handler import NO_CONTACT, FollowerHandler
 from faultline.systems_under_test.patterns.data_replication.generation_clock import GenerationClock
 from faultline.systems_under_test.patterns.data_replication.high_water_mark import quorum_index
+from faultline.systems_under_test.patterns.data_replication.leader_and_followers import Handlers, LeaderElection
 from faultline.systems_under_test.patterns.data_replication.log_listener import LogListener, no_snapshot
 from faultline.systems_under_test.patterns.data_replication.replication_messages import (
     EntriesTruncated,
@@ -104,6 +105,14 @@ class ReplicatedLog(FollowedLog):
         self._pipeline = self._new_pipeline()
         self._next_id = 1
         self._heartbeats_us = 0
+
+    def handlers(self, election: LeaderElection, progressed: Callable[[], None]) -> Handlers:
+        """Return the handlers of messages that only this kind of log takes, beside replication and its answers.
+
+        `election` hears of the leaders and generations that they name, `progressed` is called when followers have
+        acknowledged more.
+        """
+        return {}
 
     # -- leading ------------------------------------------------------------------------------------------------------
 

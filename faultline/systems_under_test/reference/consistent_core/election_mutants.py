@@ -31,7 +31,8 @@ from faultline.systems_under_test.patterns.data_replication.raft_election import
 from faultline.systems_under_test.patterns.data_replication.replicated_log import ReplicatedLog, ReplicationRequest
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import LogEntry
 from faultline.systems_under_test.patterns.data_replication.zab_election import Vote, ZabElection
-from faultline.systems_under_test.reference.consistent_core.node import ConsistentCoreNode, Parts
+from faultline.systems_under_test.reference.consistent_core.parts import CoreParts
+from faultline.systems_under_test.reference.raft.key_value_server import KeyValueServer
 from faultline.systems_under_test.reference.shared.planted_bugs import layered
 
 __all__ = ["ELECTION_CHANGES", "ELECTION_MUTANTS"]
@@ -168,12 +169,12 @@ class _WallClock:
         self.wall_us = clock.wall_us
 
 
-class _OldLeaderObeyed(ConsistentCoreNode):
+class _OldLeaderObeyed(KeyValueServer):
     def _is_from_the_past(self, request: ReplicationRequest) -> bool:
         return False
 
 
-class _OldHeartbeatsObeyed(ConsistentCoreNode):
+class _OldHeartbeatsObeyed(KeyValueServer):
     def _is_from_the_past(self, request: ReplicationRequest) -> bool:
         return bool(request.entries) and super()._is_from_the_past(request)
 
@@ -186,15 +187,15 @@ class _OwnGenerationOnEntries(ReplicatedLog):
         )
 
 
-def _in_elections(style: str, change: Any) -> Callable[[Parts], Parts]:
+def _in_elections(style: str, change: Any) -> Callable[[CoreParts], CoreParts]:
     return lambda parts: replace(parts, elections=replace(parts.elections, **{style: change}))
 
 
-def _in_the_node(change: type[ConsistentCoreNode]) -> Callable[[Parts], Parts]:
+def _in_the_node(change: type[KeyValueServer]) -> Callable[[CoreParts], CoreParts]:
     return lambda parts: replace(parts, node=change)
 
 
-ELECTION_CHANGES: dict[str, Callable[[Parts], Parts]] = {
+ELECTION_CHANGES: dict[str, Callable[[CoreParts], CoreParts]] = {
     "forget-votes": lambda parts: replace(parts, generation_clock=_ForgetVotes),
     "vote-for-any-log": _in_elections("raft", _VoteForAnyLog),
     "half-elects-leader": _in_elections("raft", _HalfElectsLeader),

@@ -21,16 +21,14 @@ from faultline.systems_under_test.patterns.data_replication.replicated_log impor
 from faultline.systems_under_test.patterns.node_communication.batch_queue import BatchQueue
 from faultline.systems_under_test.patterns.node_communication.request_pipeline import RequestPipeline
 from faultline.systems_under_test.reference.consistent_core import replicated_log_mutant_records, replicated_log_mutants
-from faultline.systems_under_test.reference.consistent_core.append_batches import Proposal
-from faultline.systems_under_test.reference.consistent_core.client import ConsistentCoreClient
 from faultline.systems_under_test.reference.consistent_core.election_mutants import (
     ELECTION_CHANGES,
     ELECTION_MUTANTS,
 )
 from faultline.systems_under_test.reference.consistent_core.follower_reads.mutants import FOLLOWER_READ_MUTANTS
-from faultline.systems_under_test.reference.consistent_core.node import Parts
+from faultline.systems_under_test.reference.consistent_core.parts import CoreParts
 from faultline.systems_under_test.reference.consistent_core.replicated_log_mutants import in_the_log
-from faultline.systems_under_test.reference.consistent_core.services.mutant_records import SERVICE_MUTANTS
+from faultline.systems_under_test.reference.consistent_core.service_mutant_records import SERVICE_MUTANTS
 from faultline.systems_under_test.reference.consistent_core.session_mutants import (
     SESSION_CHANGES,
     SESSION_MUTANTS,
@@ -40,11 +38,13 @@ from faultline.systems_under_test.reference.consistent_core.update_queue_mutants
     UPDATE_QUEUE_CHANGES,
     UPDATE_QUEUE_MUTANTS,
 )
+from faultline.systems_under_test.reference.raft.append_batches import Proposal
+from faultline.systems_under_test.reference.raft.client import KeyValueClient
 from faultline.systems_under_test.reference.shared import planted_bugs
 from faultline.systems_under_test.reference.shared.client_messages import ClientResponse
-from faultline.systems_under_test.reference.shared.planted_bugs import LazyFlush, in_front, layered, with_bugs
+from faultline.systems_under_test.reference.shared.planted_bugs import LazyFlush, layered, with_bugs
 
-__all__ = ["MUTANTS", "forced_options", "mutated_parts", "with_client_bug"]
+__all__ = ["MUTANTS", "forced_options", "mutated_parts"]
 
 
 _RECORDS = (
@@ -214,7 +214,7 @@ class _NoTruncateOnConflict(ReplicatedLog):
         return False
 
 
-class _LateAnswerTaken(ConsistentCoreClient):
+class _LateAnswerTaken(KeyValueClient):
     def _awaits(self, response: ClientResponse) -> bool:
         return True
 
@@ -273,7 +273,7 @@ class _VoteTwice(GenerationClock):
         return generation >= self.generation
 
 
-_CHANGES: dict[str, Callable[[Parts], Parts]] = {
+_CHANGES: dict[str, Callable[[CoreParts], CoreParts]] = {
     "stale-read": lambda parts: replace(parts, confirms_leadership=False),
     "ack-before-quorum": in_the_log(_AckBeforeQuorum),
     "ack-before-fsync": in_the_log(_AckBeforeFsync),
@@ -295,23 +295,17 @@ _CHANGES: dict[str, Callable[[Parts], Parts]] = {
 }
 
 
-def mutated_parts(names: Iterable[str]) -> Parts:
+def mutated_parts(names: Iterable[str]) -> CoreParts:
     """The parts of a node with the planted bugs `names`; with none, the correct ones. Raises UsageError."""
     return _mutated_parts(frozenset(names))
 
 
 @lru_cache(maxsize=64)
-def _mutated_parts(names: frozenset[str]) -> Parts:
+def _mutated_parts(names: frozenset[str]) -> CoreParts:
     elsewhere = (bug.name for bug in (*FOLLOWER_READ_MUTANTS, *SERVICE_MUTANTS))
-    return with_bugs("consistent-core", names, Parts(), _CHANGES, elsewhere)
+    return with_bugs("consistent-core", names, CoreParts(), _CHANGES, elsewhere)
 
 
 def forced_options(names: Iterable[str]) -> dict[str, str]:
     """The options that the planted bugs `names` need to show."""
     return planted_bugs.forced_options(names, MUTANTS)
-
-
-def with_client_bug(client: type[ConsistentCoreClient], names: Iterable[str]) -> type[ConsistentCoreClient]:
-    """`client` with the planted bugs `names` that are bugs of clients; itself when there are none."""
-    change = mutated_parts(names).client
-    return client if change is None else in_front(change, client)

@@ -26,7 +26,7 @@ from faultline.systems_under_test.patterns.data_replication.request_waiting_list
     RequestWaitingList,
 )
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import LogEntry
-from faultline.systems_under_test.reference.consistent_core.node import Parts
+from faultline.systems_under_test.reference.consistent_core.parts import CoreParts
 from faultline.systems_under_test.reference.shared.client_messages import (
     ClientCommand,
     ClientResponse,
@@ -40,7 +40,7 @@ _LATE_US = 100_000
 _COMMANDS: msgspec.msgpack.Decoder[LoggedCommand] = msgspec.msgpack.Decoder(LoggedCommand)
 
 
-def in_the_log(change: type[ReplicatedLog]) -> Callable[[Parts], Parts]:
+def in_the_log(change: type[ReplicatedLog]) -> Callable[[CoreParts], CoreParts]:
     """The bug in both kinds of log, the pushed and the pulled one."""
     return together(layered("replicated_log", change), layered("pulled_log", change))
 
@@ -231,7 +231,7 @@ class _OrphanedCallbacks(RequestWaitingList[int, ClientResponse]):
         pass
 
 
-CHANGES: dict[str, Callable[[Parts], Parts]] = {
+CHANGES: dict[str, Callable[[CoreParts], CoreParts]] = {
     "no-previous-check": in_the_log(_NoPreviousCheck),
     "previous-index-only": in_the_log(_PreviousIndexOnly),
     "truncate-to-request": in_the_log(_TruncateToRequest),

@@ -15,9 +15,11 @@ from faultline.systems_under_test.patterns.data_replication.idempotent_receiver 
 from faultline.systems_under_test.patterns.data_replication.leader_and_followers import ServerRole
 from faultline.systems_under_test.patterns.data_replication.session_expiry import SessionExpiry
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import LogEntry
-from faultline.systems_under_test.reference.consistent_core.client import ConsistentCoreClient
-from faultline.systems_under_test.reference.consistent_core.key_value_store import Applied
-from faultline.systems_under_test.reference.consistent_core.node import ConsistentCoreNode, Parts
+from faultline.systems_under_test.reference.consistent_core.parts import CoreParts
+from faultline.systems_under_test.reference.raft.client import KeyValueClient
+from faultline.systems_under_test.reference.raft.key_value_server import KeyValueServer
+from faultline.systems_under_test.reference.raft.key_value_store import Applied, KeyValueStore
+from faultline.systems_under_test.reference.raft.sessions import discard_policy
 from faultline.systems_under_test.reference.shared.client_messages import ClientRequest, ClientResponse
 
 __all__ = ["SESSION_CHANGES", "SESSION_MUTANTS"]
@@ -134,21 +136,22 @@ class _NeverRefreshed(SessionExpiry):
         """Nobody is noticed."""
 
 
-class _NewNumberPerRetry(ConsistentCoreClient):
+class _NewNumberPerRetry(KeyValueClient):
     def _try_again(self) -> None:
         if self._client_id is not None and self._done is not None:
             self._request_number += 1
         super()._try_again()
 
 
-class _EndsSessionsAlone(ConsistentCoreNode):
+class _EndsSessionsAlone(KeyValueServer):
     def _end_idle_sessions(self) -> None:
         self.store.sessions.expire(self.sessions.idle())
 
 
-class _KnowsDuplicatesOnReceipt(ConsistentCoreNode):
-    def __init__(self, ports: Any, members: Any, settings: Any, parts: Parts) -> None:
-        super().__init__(ports, members, settings, replace(parts, sessions=_NoDuplicateDetection))
+class _KnowsDuplicatesOnReceipt(KeyValueServer):
+    def __init__(self, ports: Any, members: Any, settings: Any, parts: Any, store: KeyValueStore) -> None:
+        store.sessions = _NoDuplicateDetection(discard_policy(settings))
+        super().__init__(ports, members, settings, parts, store)
         self._received: dict[tuple[int, int], ClientResponse | None] = {}
 
     def _handle_client_request(self, source: NodeId, request: ClientRequest) -> None:
@@ -169,7 +172,7 @@ class _KnowsDuplicatesOnReceipt(ConsistentCoreNode):
         super()._answer(entry, applied)
 
 
-SESSION_CHANGES: dict[str, Callable[[Parts], Parts]] = {
+SESSION_CHANGES: dict[str, Callable[[CoreParts], CoreParts]] = {
     "no-duplicate-detection": lambda parts: replace(parts, sessions=_NoDuplicateDetection),
     "duplicates-known-to-the-leader": lambda parts: replace(parts, node=_KnowsDuplicatesOnReceipt),
     "new-number-per-retry": lambda parts: replace(parts, client=_NewNumberPerRetry),

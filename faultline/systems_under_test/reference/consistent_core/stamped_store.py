@@ -17,7 +17,7 @@ from faultline.harness.world.ports import Trace
 from faultline.systems_under_test.patterns.data_replication.follower_reads import checksum_of
 from faultline.systems_under_test.patterns.data_replication.idempotent_receiver import ClientSessions
 from faultline.systems_under_test.patterns.data_replication.versioned_value import DELETED, VersionedStore
-from faultline.systems_under_test.reference.consistent_core.key_value_store import Applied, KeyValueStore
+from faultline.systems_under_test.reference.raft.key_value_store import Applied, KeyValueStore
 from faultline.systems_under_test.reference.shared.client_messages import ClientResponse, Command
 
 __all__ = ["CurrentValues", "StampedStore", "VersionOf", "VersionWritten", "index_is_version"]
@@ -121,16 +121,15 @@ class StampedStore(KeyValueStore):
         trace: Trace,
         new_versions: Callable[[], VersionedStore[int]] | None,
         versions_kept: int,
-        version_of: VersionOf,
     ) -> None:
         super().__init__(sessions)
         self.current = CurrentValues(new_versions() if new_versions else None)
         self.values = self.current
         self.version = 0
+        self.version_of: VersionOf = index_is_version
         self._trace = trace
         self._new_versions = new_versions
         self._versions_kept = versions_kept
-        self._version_of = version_of
         self._applying = 0
 
     def snapshot(self) -> bytes:
@@ -161,7 +160,7 @@ class StampedStore(KeyValueStore):
 
     def apply(self, index: int, data: bytes) -> Applied:
         """Apply the entry, under a version of its own."""
-        self._applying = self._version_of(index)
+        self._applying = self.version_of(index)
         applied = super().apply(index, data)
         self.version = self._applying
         for key, value in self.current.commit(self.version).items():
@@ -170,6 +169,10 @@ class StampedStore(KeyValueStore):
         if self._versions_kept and self.current.versions is not None:
             self.current.versions.compact(self.version - self._versions_kept)
         return applied
+
+    def answer(self, request_number: int, key: str) -> ClientResponse:
+        """Return the answer to a read of `key` that bypasses the log, with the version it is from."""
+        return ClientResponse(request_number, None, self.values.get(key), self.version)
 
     def execute(self, request_number: int, command: Command) -> ClientResponse:
         """Execute `command`, and put the version into the answer, which the session keeps as it is."""

@@ -40,7 +40,7 @@ the order of updates per server; its stale reads are expected. Reads from follow
 `services.mutant_records`, those of versions and follower reads in `follower_reads.mutants`, those of log files and
 snapshots in `storage_mutants`.
 
-Variants: `find_leader=forward`, where servers pass requests on (`forwarding_node`); the read modes; elections.
+Variants: `find_leader=forward`, where servers pass requests on (`forwarding`); the read modes; elections.
 
 Sources: Patterns of Distributed Systems ch. 25 and the chapters of the patterns; Raft; etcd and ZooKeeper as the
 stores of this kind.
@@ -58,42 +58,38 @@ from faultline.harness.invariant import Invariant
 from faultline.harness.promises import Asked
 from faultline.harness.system import Mutant, OptionDescription
 from faultline.harness.world.ports import NodeId, Ports
-from faultline.systems_under_test.reference.consistent_core.client import FUNCTIONS, ConsistentCoreClient
-from faultline.systems_under_test.reference.consistent_core.elections import replicas_of, store_of
+from faultline.systems_under_test.patterns.data_replication.idempotent_receiver import ClientSessions
 from faultline.systems_under_test.reference.consistent_core.features import FEATURES
 from faultline.systems_under_test.reference.consistent_core.follower_reads.client import FollowerReadingClient
-from faultline.systems_under_test.reference.consistent_core.follower_reads.invariants import (
-    follower_read_invariants,
-)
-from faultline.systems_under_test.reference.consistent_core.follower_reads.messages import (
-    FOLLOWER_READ_MESSAGES,
-)
+from faultline.systems_under_test.reference.consistent_core.follower_reads.extension import FollowerReads, ReadParts
+from faultline.systems_under_test.reference.consistent_core.follower_reads.invariants import follower_read_invariants
+from faultline.systems_under_test.reference.consistent_core.follower_reads.messages import FOLLOWER_READ_MESSAGES
 from faultline.systems_under_test.reference.consistent_core.follower_reads.mutants import read_parts
-from faultline.systems_under_test.reference.consistent_core.follower_reads.node import following_node
-from faultline.systems_under_test.reference.consistent_core.forwarding_node import (
+from faultline.systems_under_test.reference.consistent_core.forwarding import (
     FORWARDING_MESSAGES,
-    forwarding_node,
+    Forwarding,
+    RelayingPorts,
 )
-from faultline.systems_under_test.reference.consistent_core.invariants import consistent_core_invariants
 from faultline.systems_under_test.reference.consistent_core.leader_key_node import LeaderKeyNode
 from faultline.systems_under_test.reference.consistent_core.limits import not_promised
-from faultline.systems_under_test.reference.consistent_core.mutants import (
-    MUTANTS,
-    forced_options,
-    mutated_parts,
-    with_client_bug,
-)
-from faultline.systems_under_test.reference.consistent_core.node import ConsistentCoreNode
+from faultline.systems_under_test.reference.consistent_core.mutants import MUTANTS, forced_options, mutated_parts
 from faultline.systems_under_test.reference.consistent_core.options import OPTIONS, CoreSettings
-from faultline.systems_under_test.reference.consistent_core.services.client import (
-    SERVICE_FUNCTIONS,
-    serviced_client,
-)
-from faultline.systems_under_test.reference.consistent_core.services.invariants import SERVICE_INVARIANTS
-from faultline.systems_under_test.reference.consistent_core.services.messages import SERVICE_MESSAGES
-from faultline.systems_under_test.reference.consistent_core.services.mutants import service_parts
-from faultline.systems_under_test.reference.consistent_core.services.node import serviced_node
-from faultline.systems_under_test.reference.shared.client_messages import MESSAGES
+from faultline.systems_under_test.reference.consistent_core.service_mutants import service_parts
+from faultline.systems_under_test.reference.consistent_core.stamped_store import StampedStore
+from faultline.systems_under_test.reference.leases_and_watches.client import SERVICE_FUNCTIONS, ServicedClient
+from faultline.systems_under_test.reference.leases_and_watches.extension import ServiceParts, Services
+from faultline.systems_under_test.reference.leases_and_watches.invariants import SERVICE_INVARIANTS
+from faultline.systems_under_test.reference.leases_and_watches.messages import SERVICE_MESSAGES
+from faultline.systems_under_test.reference.leases_and_watches.store import ServicedStore
+from faultline.systems_under_test.reference.raft.client import KeyValueClient
+from faultline.systems_under_test.reference.raft.invariants.agreement import raft_invariants
+from faultline.systems_under_test.reference.raft.key_value_server import KeyValueServer
+from faultline.systems_under_test.reference.raft.key_value_store import KeyValueStore
+from faultline.systems_under_test.reference.raft.parts import replicas_of, store_of
+from faultline.systems_under_test.reference.raft.server import ServerExtension
+from faultline.systems_under_test.reference.shared.client_messages import MESSAGES, ClientResponse
+from faultline.systems_under_test.reference.shared.key_commands import FUNCTIONS
+from faultline.systems_under_test.reference.shared.planted_bugs import in_front
 
 __all__ = ["ConsistentCore"]
 
@@ -140,20 +136,28 @@ class ConsistentCore:
 
     def node(
         self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], mutants: frozenset[str]
-    ) -> ConsistentCoreNode | LeaderKeyNode:
-        """A server with empty memory over `ports`. Raises UsageError for options, mutants or members it cannot use."""
+    ) -> KeyValueServer | LeaderKeyNode:
+        """Return a server with empty memory. Raises UsageError for options, planted bugs or members it cannot use."""
         parts = mutated_parts(mutants)
         settings = _settings(options, mutants)
-        store = store_of(members, settings)
-        if store is not None and store == ports.node_id:
+        leader_key_store = store_of(members, settings)
+        if leader_key_store is not None and leader_key_store == ports.node_id:
             return LeaderKeyNode(ports, settings.leader_key_ttl_us)
-        node = parts.node or ConsistentCoreNode if settings.follower.is_off else following_node(parts.node)
-        if settings.forwards:
-            node = forwarding_node(node)
-        if settings.service.is_on:
-            node = serviced_node(node, service_parts(mutants))
-        reads = () if settings.follower.is_off else (read_parts(mutants),)
-        return node(ports, members, settings, parts, *reads)
+        if settings.find_leader == "forward":
+            ports = RelayingPorts(ports)
+        services, reads = service_parts(mutants), read_parts(mutants)
+        store = _new_store(ports, settings, parts.new_sessions(settings), services, reads)
+        server = parts.node(ports, members, settings, parts, store)
+        extensions: list[ServerExtension] = []
+        if isinstance(store, ServicedStore):
+            extensions.append(Services(server, settings.service, store, services))
+        if settings.find_leader == "forward":
+            extensions.append(Forwarding(server))
+        if isinstance(store, StampedStore):
+            region = settings.follower.region_of(members.index(ports.node_id))
+            extensions.append(FollowerReads(server, settings.follower, store, region, reads))
+        server.extend(*extensions)
+        return server
 
     def client(
         self,
@@ -162,23 +166,64 @@ class ConsistentCore:
         node: NodeId,
         options: Mapping[str, str],
         mutants: frozenset[str],
-    ) -> ConsistentCoreClient:
-        """A client that talks to `node` first."""
+    ) -> KeyValueClient:
+        """Return a client that talks to `node` first."""
         settings = _settings(options, mutants)
         replicas = replicas_of(members, settings)
-        usual = ConsistentCoreClient if settings.follower.is_off else FollowerReadingClient
-        client = with_client_bug(usual, mutants)
-        if settings.service.is_on:
-            client = serviced_client(client, service_parts(mutants).client)
+        client = _CLIENTS[settings.service.is_on, not settings.follower.is_off]
+        for bug in (mutated_parts(mutants).client, service_parts(mutants).client):
+            if bug is not None:
+                client = in_front(bug, client)
         return client(ports, replicas, node if node in replicas else replicas[0], settings)
 
     def not_promised(self, asked: Asked) -> str | None:
-        """Why what a workload judges by need not hold, in a clause; None when it must."""
+        """Return why what a workload judges by need not hold, in a clause; None when it must."""
         return not_promised(asked)
 
     def invariants(self) -> list[Invariant]:
-        """Fresh instances of the system's invariants."""
-        return [*consistent_core_invariants(), *follower_read_invariants(), *(kind() for kind in SERVICE_INVARIANTS)]
+        """Return fresh instances of the system's invariants."""
+        return [*raft_invariants(), *follower_read_invariants(), *(kind() for kind in SERVICE_INVARIANTS)]
+
+
+class _ServicedStampedStore(ServicedStore, StampedStore):
+    """The store with leases and events, and with versions."""
+
+
+class _ServicedFollowerReadingClient(ServicedClient, FollowerReadingClient):
+    """The client with leases and watches that reads from followers."""
+
+
+_CLIENTS: dict[tuple[bool, bool], type[KeyValueClient]] = {
+    (False, False): KeyValueClient,
+    (False, True): FollowerReadingClient,
+    (True, False): ServicedClient,
+    (True, True): _ServicedFollowerReadingClient,
+}
+"""The client by whether it has leases and watches, and whether it reads from followers."""
+
+
+def _new_store(
+    ports: Ports,
+    settings: CoreSettings,
+    sessions: ClientSessions[ClientResponse],
+    services: ServiceParts,
+    reads: ReadParts,
+) -> KeyValueStore:
+    """Return the state machine that the options ask for."""
+    follower = settings.follower
+    if follower.is_off:
+        if not settings.service.is_on:
+            return KeyValueStore(sessions)
+        store = services.store(sessions)
+    else:
+        stamps = (ports.trace, reads.versions if follower.versioned else None, follower.versions_kept)
+        if not settings.service.is_on:
+            return StampedStore(sessions, *stamps)
+        is_correct = services.store is ServicedStore
+        both = _ServicedStampedStore if is_correct else in_front(services.store, _ServicedStampedStore)
+        store = both(sessions, *stamps)
+    store.serve(services.leases(), services.source(settings.service), settings.service)
+    return store
 
 
 def _settings(options: Mapping[str, str], mutants: frozenset[str]) -> CoreSettings:
@@ -187,5 +232,5 @@ def _settings(options: Mapping[str, str], mutants: frozenset[str]) -> CoreSettin
 
 @lru_cache(maxsize=64)
 def _settings_of(options: tuple[tuple[str, str], ...], mutants: frozenset[str]) -> CoreSettings:
-    """Read once for all servers and clients of all runs of one campaign: there are two dozen options to check."""
+    # Read once for all servers and clients of all runs of a campaign: it takes longer than to make a server.
     return CoreSettings.read({**dict(options), **forced_options(mutants)})

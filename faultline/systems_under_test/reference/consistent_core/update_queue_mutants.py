@@ -13,7 +13,7 @@ from typing import Any
 from faultline.harness.system import Mutant
 from faultline.harness.world.ports import NodeId
 from faultline.systems_under_test.patterns.data_replication.leader_and_followers import ServerRole
-from faultline.systems_under_test.reference.consistent_core.node import ConsistentCoreNode
+from faultline.systems_under_test.reference.raft.key_value_server import KeyValueServer
 from faultline.systems_under_test.reference.shared.client_messages import (
     ClientRequest,
     ClientResponse,
@@ -36,7 +36,7 @@ UPDATE_QUEUE_MUTANTS = (
 """The records of these bugs."""
 
 
-class _AnswersWhenQueued(ConsistentCoreNode):
+class _AnswersWhenQueued(KeyValueServer):
     def receive(self, source: NodeId, message: Any) -> None:
         is_write = type(message) is ClientRequest and type(message.command) is SetValue
         if is_write and self.election.role is ServerRole.LEADING:

@@ -1,7 +1,7 @@
 """The client of `coordinated-kv`: keeps a copy of the table, asks the leader, and looks again where it is refused.
 
-The table comes from any data node, or with `table_source=core` from the core itself, whose client it then is. Who
-refuses says whom it takes for the leader; the client asks that one next if it has not heard of it.
+The table comes from any data node, or with `table_source=core` from the core itself, whose client it then is. A node
+that refuses a request names the leader it knows; the client asks that one next if its own table is older.
 """
 
 from __future__ import annotations
@@ -15,12 +15,6 @@ from faultline.harness.outcome import Outcome, OutcomeRegistry
 from faultline.harness.system import PortClient
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.data_partitioning.fixed_partitions import partition_of
-from faultline.systems_under_test.reference.consistent_core.client import (
-    DEFINITE_ERRORS,
-    FUNCTIONS,
-    command_of,
-)
-from faultline.systems_under_test.reference.consistent_core.system import ConsistentCore
 from faultline.systems_under_test.reference.coordinated_kv.controller import TABLE
 from faultline.systems_under_test.reference.coordinated_kv.core_session import OF_THE_CORE
 from faultline.systems_under_test.reference.coordinated_kv.messages import (
@@ -31,8 +25,10 @@ from faultline.systems_under_test.reference.coordinated_kv.messages import (
     ReadClusterTable,
 )
 from faultline.systems_under_test.reference.coordinated_kv.options import CoordinatedSettings
-from faultline.systems_under_test.reference.coordinated_kv.table import NOBODY, ClusterTable, table_of
-from faultline.systems_under_test.reference.shared.key_commands import Command
+from faultline.systems_under_test.reference.coordinated_kv.table import NO_NODE, ClusterTable, table_of
+from faultline.systems_under_test.reference.leases_and_watches.client import ServicedClient
+from faultline.systems_under_test.reference.raft.client import DEFINITE_ERRORS
+from faultline.systems_under_test.reference.shared.key_commands import FUNCTIONS, Command, command_of
 from faultline.systems_under_test.reference.shared.table_client import NO_TABLE, TableClient
 
 __all__ = ["FUNCTIONS", "CoordinatedClient"]
@@ -49,7 +45,7 @@ class CoordinatedClient(TableClient[ClusterTable, Command]):
         self._core: PortClient | None = None
         if settings.table_source == "core":
             core = settings.core_members
-            self._core = ConsistentCore().client(ports, core, core[0], settings.core_options, frozenset())
+            self._core = ServicedClient(ports, core, core[0], settings.core)
         self._core_is_asked = False
 
     def start(self) -> None:
@@ -75,8 +71,6 @@ class CoordinatedClient(TableClient[ClusterTable, Command]):
     def _command_of(self, operation: Operation) -> Command | None:
         return command_of(operation)
 
-    # -- the table ----------------------------------------------------------------------------------------------------
-
     def _ask_for_table(self) -> None:
         if self._core is None:
             self._ports.network.send(self._informant, ReadClusterTable())
@@ -90,20 +84,18 @@ class CoordinatedClient(TableClient[ClusterTable, Command]):
             self._ports.trace.sometimes("table-read-in-the-core")
             self._take_table(table_of(outcome.value))
 
-    # -- attempts -----------------------------------------------------------------------------------------------------
-
     def _request(self, command: Command) -> tuple[NodeId, Any] | None:
         entries = self._table.entries
         if not entries:
             return None
         partition = partition_of(command.key, len(entries))
         entry = entries[partition]
-        if entry.leader == NOBODY:
+        if entry.leader == NO_NODE:
             return None
         return NodeId(entry.leader), DataRequest(self._number, partition, entry.generation, command)
 
     def _handle_refusal(self, refused: DataRefused) -> None:
-        """Who refuses may know better: take its word for the leader, and try again soon."""
+        """Take the word of the node that refuses for the leader if it knows a later generation; try again soon."""
         self._ports.trace.sometimes("client-refused")
         entries = self._table.entries
         if refused.generation <= entries[refused.partition].generation:

@@ -1,19 +1,19 @@
-"""The controller: one of the data nodes, elected by a lease, who decides about the partition table.
+"""The controller: one of the data nodes, elected by a lease, that decides about the partition table.
 
     no controller's key ─▶ register its lease ─▶ attach the key ─▶ claim the table ─▶ read the members ─▶ act
 
-**Claiming the table.** A lease that is over does not stop a write that its owner sent before. So a controller begins by
-storing the table as it is, under its own token; and every store is a compare-and-set with the whole table that it was
-computed from, token included. What a former controller still has on the way finds another table, and changes nothing;
-and who finds a greater token than its own in the table is a former controller, whatever its clock says.
-Whatever this one stores is computed from what it, and nobody after it, has stored.
+**Claiming the table.** The end of a lease does not stop a write that its owner sent before. So a controller begins by
+storing the table as it is, under its own token, and every store is a compare-and-set with the whole table that it was
+computed from, token included. A late write of a former controller finds another table, and changes nothing. A
+controller that finds a greater token than its own in the table is a former one, whatever its clock says. So each table
+of a controller is computed from its own last one, with none of another controller in between.
 
-**Members after the claim.** Members are read, linearizably, after the table is ours. Before, the former controller may
-have appointed a member of which an older reading knows nothing, and would take for dead. The watch only says when to
-read again.
+**Members after the claim.** The members are read, linearizably, after the table is claimed. Before, the former
+controller may have appointed a member that an older reading does not know, and would take for dead. The watch only says
+when to read again.
 
-All wishes (who caught up, who resigned, who died) are kept as they are, and each store answers all of them together:
-the next one is computed when the last is known to be stored, from the table that is there then.
+Wishes of leaders, and deaths of members, are collected, and each store answers all of them together. The next table is
+computed when the last is known to be stored, from that table.
 
 Sources: Patterns of Distributed Systems ch. 26, the cluster controller; Kafka's controller in ZooKeeper, with the
 controller's epoch and the versions of its nodes.
@@ -77,21 +77,19 @@ class Controller:
         self._wishes: dict[int, tuple[str, Wish]] = {}
 
     def start(self) -> None:
-        """Wait for the place to be free."""
+        """Begin to wait for the place to be free."""
         self._elected = self._session.watch(CONTROLLER, self._consider)
         self._ports.timers.every(self._settings.rebalance_every_us, self._look_around)
 
     @property
     def elected(self) -> str | None:
-        """Who is the controller, as far as this node knows."""
+        """The controller, as far as this node knows."""
         return self._elected.values.get(CONTROLLER)
 
     @property
     def acts(self) -> bool:
-        """Is this node the controller?"""
+        """True if this node is the controller."""
         return self.token != 0
-
-    # -- election -----------------------------------------------------------------------------------------------------
 
     def _consider(self) -> None:
         """Stand for election when there is no controller."""
@@ -109,14 +107,14 @@ class Controller:
         self._attach()
 
     def _attach(self) -> None:
-        """Let everybody know, for as long as the lease lasts."""
+        """Name this node as the controller, for as long as the lease lasts."""
         value = {"value": self._ports.node_id, "lease": CONTROLLER}
         self._ask(
             "attach", CONTROLLER, value, lambda outcome: self._claim() if outcome.kind == "ok" else self._attach()
         )
 
     def _look_around(self) -> None:
-        """Balance, when this is the controller; else see whether there is one that left no key."""
+        """Balance, when this is the controller; else stand for election if there is none."""
         if self._still_acts():
             self._must_balance = True
             self._revise()
@@ -124,7 +122,7 @@ class Controller:
             self._consider()
 
     def _still_acts(self) -> bool:
-        """Does the lease last? Otherwise everything that a controller knows is forgotten."""
+        """Return whether the lease lasts; without it, forget the knowledge of a controller."""
         if self.acts and not self._holds_the_lease():
             self._step_down()
         return self.acts
@@ -139,8 +137,6 @@ class Controller:
     def _holds_the_lease(self) -> bool:
         held = self._session.held(CONTROLLER)
         return held is not None and held.token == self.token
-
-    # -- taking over --------------------------------------------------------------------------------------------------
 
     def _claim(self) -> None:
         """Read the table, to store it under this controller's own token."""
@@ -158,10 +154,11 @@ class Controller:
             self._store(self.table.entries, self._claimed)
 
     def _is_superseded(self, table: ClusterTable) -> bool:
-        """Has a later controller claimed the table? Then the lease is over, whatever the clock says."""
+        """Return whether a later controller claimed the table: the lease is over then, whatever the clock says."""
         return table.token > self.token
 
     def _claimed(self) -> None:
+        # The watch before the reading: a member that comes in between is told by the watch, and read then.
         self._ports.trace.sometimes("table-claimed")
         self._session.watch(MEMBERS, self._read_members)
         self._read_members()
@@ -178,16 +175,15 @@ class Controller:
         self._knows_members = True
         self._revise()
 
-    # -- acting -------------------------------------------------------------------------------------------------------
-
     def wish(self, source: str, wish: Wish) -> None:
-        """A leader wants something of the controller; the last wish about each partition counts."""
+        """Take a leader's wish; the last about each partition counts."""
         if self._still_acts():
             self._wishes[wish.partition] = (source, wish)
             self._revise()
 
     def _revise(self) -> None:
-        """Compute the table anew, and store it if that changes anything."""
+        """Compute the table anew, and store it if it changes."""
+        # One store at a time, from the table that was stored last: two under way would overwrite each other.
         if not self._still_acts() or self._is_storing or not self._knows_members:
             return
         try:
@@ -223,11 +219,11 @@ class Controller:
         return tuple(changed)
 
     def _is_up_to_date(self, wish: AlterInSync, entry: Entry) -> bool:
-        """Is the wish about the entry as it is, and not one of before that came late?"""
+        """Return whether the wish is about the present revision of the entry, and did not come late."""
         return wish.revision == entry.revision
 
     def _store(self, entries: tuple[Entry, ...], then: Callable[[], None]) -> None:
-        """Store `entries` in the place of the table they were computed from; start over if it is another by now."""
+        """Store `entries` in place of the table they were computed from; start over if another table stands there."""
         self._is_storing = True
         old, new = self.table, ClusterTable(self.table.version + 1, self._ports.node_id, self.token, entries)
 
@@ -244,7 +240,7 @@ class Controller:
         self._ask(*self.storing(old, new), handle)
 
     def storing(self, old: ClusterTable, new: ClusterTable) -> tuple[str, str, Any]:
-        """The operation that puts `new` in the place of `old`, and only of it."""
+        """Return the operation that puts `new` in the place of `old`, and of no other table."""
         return "cas", TABLE, [value_of(old) if old.version else None, value_of(new)]
 
     def _ask(self, f: str, key: str, value: Any, handle: Callable[[Outcome], None]) -> None:

@@ -1,9 +1,8 @@
-"""A data node as a client of the core: the core's own client library, asked one thing after the other.
+"""A data node as a client of the core: the core's own client library, with a queue of operations.
 
-The library performs one operation at a time and keeps leases alive and watches set beside it. Here is what a node
-needs around it: a queue for what it wants to ask, and for each path that it watches a copy of what is there, kept up to
-date by the events, with a call whenever something has changed. Whatever the library calls back goes through the node's
-queue.
+The library performs one operation at a time, and meanwhile keeps leases alive and watches set. This module adds a queue
+for a node's operations, and for each watched path a copy of the values below it, kept up to date by the events, with a
+call after each change. Calls from the library go through the node's queue.
 """
 
 from __future__ import annotations
@@ -16,15 +15,14 @@ from faultline.harness.operation import Operation
 from faultline.harness.outcome import Outcome
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.cluster_management.lease import HeldLease
-from faultline.systems_under_test.reference.consistent_core.services.client import ServicedClient
-from faultline.systems_under_test.reference.consistent_core.services.messages import (
+from faultline.systems_under_test.reference.coordinated_kv.options import CoordinatedSettings
+from faultline.systems_under_test.reference.leases_and_watches.client import ServicedClient
+from faultline.systems_under_test.reference.leases_and_watches.messages import (
     LeaseRefreshed,
     WatchBatch,
     WatchRefused,
     WatchState,
 )
-from faultline.systems_under_test.reference.consistent_core.system import ConsistentCore
-from faultline.systems_under_test.reference.coordinated_kv.options import CoordinatedSettings
 from faultline.systems_under_test.reference.shared.client_messages import (
     ClientResponse,
     RedirectToLeader,
@@ -42,13 +40,13 @@ OF_THE_CORE = (
     WatchState,
     WatchRefused,
 )
-"""What the core says to its clients."""
+"""The messages of the core to its clients."""
 
 Done = Callable[[Outcome], None]
 
 
 class WatchedPath:
-    """What there is at and below a path, as far as events have told."""
+    """The values at and below a path, as far as events have told."""
 
     def __init__(self, changed: Callable[[], None]) -> None:
         self.values: dict[str, Any] = {}
@@ -56,7 +54,7 @@ class WatchedPath:
         self.changed = changed
 
     def take(self, items: list[list[Any]]) -> bool:
-        """Take what the watch delivered, see `consistent_core.services.watching_client`; was there any news in it?"""
+        """Take the items that a watch of the core's client delivered; return whether they brought news."""
         for item in items:
             if item[0] == "state":
                 self.is_known = True
@@ -79,9 +77,7 @@ class CoreSession:
         self, ports: Ports, settings: CoordinatedSettings, enter: Callable[[Callable[[], None]], None]
     ) -> None:
         core = settings.core_members
-        client = ConsistentCore().client(ports, core, core[0], settings.core_options, frozenset())
-        assert isinstance(client, ServicedClient)
-        self._client = client
+        self._client = ServicedClient(ports, core, core[0], settings.core)
         self._enter = enter
         self._asked: deque[tuple[Operation, Done]] = deque()
         self._is_busy = False
@@ -92,15 +88,13 @@ class CoreSession:
         self._client.start()
 
     def receive(self, source: NodeId, message: Any) -> None:
-        """Take what the core says."""
+        """Take a message of the core."""
         self._client.receive(source, message)
         if isinstance(message, WatchBatch | WatchState):
             self._take_news(message.path)
 
-    # -- commands -----------------------------------------------------------------------------------------------------
-
     def ask(self, f: str, key: str, value: Any, done: Done) -> None:
-        """Perform the function `f` of the core's client after all that was asked before; `done` hears the outcome."""
+        """Perform the function `f` of the core's client after all earlier ones; `done` gets the outcome."""
         self._asked.append((Operation(0, f, key, value), done))
         self._next()
 
@@ -117,22 +111,18 @@ class CoreSession:
 
         self._client.invoke(operation, finished)
 
-    # -- leases -------------------------------------------------------------------------------------------------------
-
     def held(self, lease: str) -> HeldLease | None:
-        """The lease, if this node may still act as its owner."""
+        """Return the lease if this node may still act as its owner, else None."""
         return self._client.holding.held(lease)
 
-    # -- watches ------------------------------------------------------------------------------------------------------
-
     def watch(self, path: str, changed: Callable[[], None]) -> WatchedPath:
-        """Keep a copy of what is at and below `path`; `changed` is called after each change of it."""
+        """Keep a copy of the values at and below `path`; call `changed` after each change."""
         watched = self._watched[path] = WatchedPath(changed)
         self._client.watches.watch(path)
         return watched
 
     def close(self, path: str) -> None:
-        """Watch `path` no longer."""
+        """Stop watching `path`."""
         self._watched.pop(path, None)
         self._client.watches.close(path)
 

@@ -1,4 +1,4 @@
-"""The invariants of `coordinated-kv`, checked on what its data nodes report while a run goes on.
+"""The invariants of `coordinated-kv`, checked on the reports of its data nodes while a run goes on.
 
 The core's own invariants come with them, leases included: its servers report as they do in `consistent-core`.
 """
@@ -8,8 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 from faultline.harness.invariant import Invariant, Report, ReportingInvariant
-from faultline.systems_under_test.reference.consistent_core.invariants import consistent_core_invariants
-from faultline.systems_under_test.reference.consistent_core.services.invariants import SERVICE_INVARIANTS
 from faultline.systems_under_test.reference.coordinated_kv.messages import (
     ControllerActed,
     LeadershipBegan,
@@ -20,7 +18,9 @@ from faultline.systems_under_test.reference.coordinated_kv.messages import (
     TableSeen,
     TableTaken,
 )
-from faultline.systems_under_test.reference.coordinated_kv.table import NOBODY, ClusterTable, Entry
+from faultline.systems_under_test.reference.coordinated_kv.table import NO_NODE, ClusterTable, Entry
+from faultline.systems_under_test.reference.leases_and_watches.invariants import SERVICE_INVARIANTS
+from faultline.systems_under_test.reference.raft.invariants.agreement import raft_invariants
 
 __all__ = [
     "AnswersAreCopied",
@@ -37,14 +37,14 @@ __all__ = [
 _SETTLED_US = 3_000_000
 
 _Copy = tuple[int, int]
-"""The generation of a copy, and how many writes it has."""
+"""The generation of a copy, and the number of its writes."""
 
 
 class OneOwnerPerGeneration(ReportingInvariant):
-    """X-I1: of the nodes, and of the tables."""
+    """X-I1, on the nodes that serve and on the tables."""
 
     id = "X-I1"
-    statement = "Each generation of a partition has one owner, and nobody serves one after a later one was served."
+    statement = "Each generation of a partition has one owner, and no node serves one after a later one was served."
     events = (RequestServed, TableTaken)
     needs_order = True
 
@@ -53,12 +53,12 @@ class OneOwnerPerGeneration(ReportingInvariant):
         self._appointed: dict[tuple[int, int], tuple[str, int]] = {}
 
     def observe(self, time_us: int, node: str, event: RequestServed | TableTaken, report: Report) -> None:
-        """Compare with who served last, or with whom another table has appointed to the same generation."""
+        """Compare with the node that served last, or with the leader of the same generation in another table."""
         if isinstance(event, RequestServed):
             self._observe_served(time_us, node, event, report)
             return
         for partition, entry in enumerate(event.table.entries):
-            if entry.leader == NOBODY:
+            if entry.leader == NO_NODE:
                 continue
             appointed = (entry.leader, entry.incarnation)
             before = self._appointed.setdefault((partition, entry.generation), appointed)
@@ -81,7 +81,7 @@ class OneOwnerPerGeneration(ReportingInvariant):
 
 
 class OneControllerPerLease(ReportingInvariant):
-    """X-I2."""
+    """X-I2, on the tables that controllers store."""
 
     id = "X-I2"
     statement = "One node alone acts under each incarnation of the controller's lease, and none after a later one did."
@@ -92,7 +92,7 @@ class OneControllerPerLease(ReportingInvariant):
         self._controllers: dict[int, str] = {}
 
     def observe(self, time_us: int, node: str, event: ControllerActed, report: Report) -> None:
-        """Compare with who acted before."""
+        """Compare with the controllers that acted before."""
         token = event.table.token
         before = self._controllers.setdefault(token, node)
         if before != node:
@@ -104,7 +104,7 @@ class OneControllerPerLease(ReportingInvariant):
 
 
 class TablesSucceedEachOther(ReportingInvariant):
-    """X-I3."""
+    """X-I3, on the tables that nodes see and take."""
 
     id = "X-I3"
     statement = "Versions of the table are the same wherever they are seen, and nothing in a later one goes back."
@@ -115,7 +115,7 @@ class TablesSucceedEachOther(ReportingInvariant):
         self._seen: dict[str, TableSeen] = {}
 
     def observe(self, time_us: int, node: str, event: Any, report: Report) -> None:
-        """Compare with what the node saw before, and with the same and the nearest versions seen elsewhere."""
+        """Compare with the last version this node saw, and with the same and the nearest versions seen elsewhere."""
         if isinstance(event, ReplicasRecovered):
             self._seen.pop(node, None)
         elif isinstance(event, TableSeen):
@@ -164,24 +164,24 @@ class TablesSucceedEachOther(ReportingInvariant):
 
 
 class AppointedAreInSync(ReportingInvariant):
-    """X-I4."""
+    """X-I4, on each appointment in a table."""
 
     id = "X-I4"
-    statement = "Whoever is appointed was in sync in the version before."
+    statement = "An appointed leader was in sync in the version before."
     events = (TableTaken,)
 
     def __init__(self) -> None:
         self._tables: dict[int, tuple[Entry, ...]] = {}
 
     def observe(self, time_us: int, node: str, event: TableTaken, report: Report) -> None:
-        """Compare each new leader with those who were in sync; versions that nobody saw are not compared."""
+        """Compare each new leader with the set in sync before; versions that no node saw are not compared."""
         table = event.table
         if table.version in self._tables:
             return
         self._tables[table.version] = table.entries
         before = self._tables.get(table.version - 1, ())
         for partition, (old, new) in enumerate(zip(before, table.entries, strict=False)):
-            if new.generation > old.generation and new.leader not in (NOBODY, *old.in_sync):
+            if new.generation > old.generation and new.leader not in (NO_NODE, *old.in_sync):
                 sentence = (
                     f"{new.leader} was appointed to partition {partition} in version {table.version}; in sync were"
                     f" {', '.join(old.in_sync)}."
@@ -190,7 +190,7 @@ class AppointedAreInSync(ReportingInvariant):
 
 
 class NothingServedIsLost(ReportingInvariant):
-    """X-I5."""
+    """X-I5, on the number of writes a leader begins with."""
 
     id = "X-I5"
     statement = "A leader begins with at least the writes out of which earlier leaders answered their clients."
@@ -201,7 +201,7 @@ class NothingServedIsLost(ReportingInvariant):
         self._served: dict[int, dict[int, int]] = {}
 
     def observe(self, time_us: int, node: str, event: RequestServed | LeadershipBegan, report: Report) -> None:
-        """Compare the number of writes a leader begins with to the number that was shown in earlier generations."""
+        """Compare the writes a leader begins with to those that were shown in earlier generations."""
         served = self._served.setdefault(event.partition, {})
         if isinstance(event, RequestServed):
             served[event.generation] = max(served.get(event.generation, 0), event.number)
@@ -216,7 +216,7 @@ class NothingServedIsLost(ReportingInvariant):
 
 
 class CopiesDoNotGoBack(ReportingInvariant):
-    """X-I6: in memory at every step, and over a restart as far as others had been told."""
+    """X-I6, in memory at every step, and over a restart as far as the node had told others."""
 
     id = "X-I6"
     statement = (
@@ -231,7 +231,7 @@ class CopiesDoNotGoBack(ReportingInvariant):
         self._leaders: dict[tuple[int, int], str] = {}
 
     def observe(self, time_us: int, node: str, event: Any, report: Report) -> None:
-        """Compare with what the node had. What it told others it must have had on disk before."""
+        """Compare with the node's earlier copy. A copy that it told others of was on its disk before."""
         if isinstance(event, ReplicasRecovered):
             self._observe_recovered(time_us, node, event, report)
             return
@@ -273,10 +273,12 @@ class CopiesDoNotGoBack(ReportingInvariant):
 
 
 class AnswersAreCopied(ReportingInvariant):
-    """X-I7."""
+    """X-I7, on each answer and the copies at that moment."""
 
     id = "X-I7"
-    statement = "What a leader answers is on every replica that the table has in sync: each of them can be appointed."
+    statement = (
+        "The writes behind an answer are on every replica that the table has in sync: each of them can be appointed."
+    )
     events = (RequestServed, ControllerActed, TableTaken, ReplicaChanged, ReplicasRecovered)
     needs_order = True
 
@@ -328,18 +330,18 @@ class PartitionsComeBack(ReportingInvariant):
             self._table = event.table
 
     def finish(self, healed_us: int, end_us: int, report: Report) -> None:
-        """Look at the newest table, if there was time enough."""
+        """Examine the newest table, if there was time enough."""
         if healed_us + _SETTLED_US > end_us:
             return
         if not self._table.entries:
-            self._breach(report, end_us, "", "No partition was ever given to anybody.")
+            self._breach(report, end_us, "", "No partition was ever given to a node.")
         for partition, entry in enumerate(self._table.entries):
-            if entry.leader == NOBODY:
+            if entry.leader == NO_NODE:
                 self._breach(report, end_us, "", f"Partition {partition} has no leader.")
 
 
 def coordinated_invariants() -> list[Invariant]:
-    """Fresh instances, for one run; those of the core and its leases come with them."""
+    """Return new instances, for one run; those of the core and its leases come with them."""
     return [
         OneOwnerPerGeneration(),
         OneControllerPerLease(),
@@ -349,6 +351,6 @@ def coordinated_invariants() -> list[Invariant]:
         AnswersAreCopied(),
         CopiesDoNotGoBack(),
         PartitionsComeBack(),
-        *consistent_core_invariants(),
+        *raft_invariants(),
         *(kind() for kind in SERVICE_INVARIANTS),
     ]

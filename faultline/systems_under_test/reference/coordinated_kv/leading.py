@@ -1,16 +1,16 @@
-"""What the leader of one partition does in one generation: bring its followers level, count who has what, answer.
+"""The leader of one partition in one generation: it brings its followers level, counts their writes, and answers.
 
     write ──► own log ──► followers ──► all in sync have it ──► client
     read  ──► what all in sync have ──► client
 
-A write is acknowledged when *every* replica in sync has it on disk, so each of them can take over; and readers are
-shown what is below that mark and nothing above it, because that could still vanish. Before all in sync have this
-generation's content nothing is answered at all.
+A write is acknowledged when *every* replica in sync has it on disk, so that each of them can take over. Readers are
+shown only values below that mark, because a value above it could still vanish. The leader answers no request before all
+in sync have this generation's content.
 
-Who is in sync stands in the core, and only the controller changes it, at the leader's request. While a request is under
-way the leader must be careful in both directions. Whoever it wants *out* still counts until the table says so:
-otherwise that one could be appointed, and lack a write. Whoever it wants *in* counts from the moment of asking: as soon
-as the controller agrees that one may be appointed, and the leader hears of it later.
+The set in sync stands in the core, and only the controller changes it, at the leader's request. While a request is
+under way the leader must be careful in both directions. A replica that is to go *out* still counts until the table says
+so: otherwise it could be appointed, and lack a write. A replica that is to come *in* counts from the moment of asking:
+it may be appointed as soon as the controller agrees, and the leader hears of that later.
 
 Sources: PacificA §2; Kafka, KIP-497, on the *maximal* set of replicas in sync.
 """
@@ -37,7 +37,7 @@ from faultline.systems_under_test.reference.coordinated_kv.messages import (
 )
 from faultline.systems_under_test.reference.coordinated_kv.options import CoordinatedSettings
 from faultline.systems_under_test.reference.coordinated_kv.replicas import ReplicaStore
-from faultline.systems_under_test.reference.coordinated_kv.table import NOBODY, Entry
+from faultline.systems_under_test.reference.coordinated_kv.table import NO_NODE, Entry
 from faultline.systems_under_test.reference.shared.key_commands import Command, GetValue, executed
 
 __all__ = ["PartitionLeader", "Respond"]
@@ -45,22 +45,22 @@ __all__ = ["PartitionLeader", "Respond"]
 _NOTHING_YET = -1
 
 Respond = Callable[[int, Answer], None]
-"""Sends the answer, which shows the partition after so many writes."""
+"""A function that sends the answer, which shows the partition after so many writes."""
 
 
 class _Shown:
-    """What readers see: the copy as it was before the writes that some replica in sync may lack."""
+    """The values for readers: the copy as it was before the writes that some replica in sync may lack."""
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         self._values = values
         self._before: dict[str, deque[tuple[int, Any]]] = {}
 
     def wrote(self, number: int, key: str, before: Any) -> None:
-        """The write `number` is about to change what `key` holds."""
+        """Note the value of `key` before the write `number` changes it."""
         self._before.setdefault(key, deque()).append((number, before))
 
     def advance_to(self, mark: int) -> None:
-        """Everything up to `mark` is everywhere."""
+        """Show the writes up to `mark`, which all in sync have."""
         for key, changes in list(self._before.items()):
             while changes and changes[0][0] <= mark:
                 changes.popleft()
@@ -68,7 +68,7 @@ class _Shown:
                 del self._before[key]
 
     def value(self, key: str) -> Any:
-        """What a reader of `key` is shown."""
+        """Return the value that a reader of `key` is shown."""
         changes = self._before.get(key)
         return changes[0][1] if changes else self._values.get(key)
 
@@ -103,8 +103,6 @@ class PartitionLeader:
             self._install(follower)
         self._hear_of_the_own_copy()
 
-    # -- clients ------------------------------------------------------------------------------------------------------
-
     def serve(self, client: str, request_number: int, command: Command, respond: Respond) -> None:
         """Execute `command`, unless it was executed before; `respond` once the answer cannot vanish any more."""
         if type(command) is GetValue:
@@ -112,6 +110,7 @@ class PartitionLeader:
             return
         known = self.replica.answers.get(client)
         if known is not None and request_number <= known.request_number:
+            # The known answer waits like a new one: the write it belongs to may not be on all replicas in sync yet.
             self._ports.trace.sometimes("duplicate-answered")
             self._await(respond, known)
             return
@@ -123,7 +122,7 @@ class PartitionLeader:
         self._await(respond, answer)
 
     def _read(self, request_number: int, key: str, respond: Respond) -> None:
-        """Show what is committed; wait until anything is, and in the mode `confirmed` for the confirmation."""
+        """Answer with the committed value, once this leadership is established and, in mode `confirmed`, confirmed."""
         mark = self._committed.value if self._is_established else self._begun_with
         answer = Answer(request_number, None, self._shown.value(key))
         self._reads.append((mark, self._ask_for_confirmation(), respond, answer))
@@ -136,7 +135,7 @@ class PartitionLeader:
         self._hear_of_the_own_copy()
 
     def _hear_of_the_own_copy(self) -> None:
-        """Who has no follower in sync waits for its own disk. Others need not: what followers have left after it."""
+        """Count the own copy when no follower is in sync; with one, a write left for it only after the own flush."""
         if not self._required():
             own = ReplicaStored(self.partition, self.generation, self.replica.number)
             self._ports.network.send(self._ports.node_id, own)
@@ -146,7 +145,7 @@ class PartitionLeader:
         self._advance()
 
     def _ask_for_confirmation(self) -> int:
-        """In the mode `confirmed`, a question to all in sync: is this still the latest generation?"""
+        """Ask all in sync, in the mode `confirmed`, whether this is still the latest generation."""
         if self._settings.read_mode != "confirmed":
             return 0
         self._questions += 1
@@ -157,13 +156,11 @@ class PartitionLeader:
     def _question(self) -> ConfirmReads:
         return ConfirmReads(self.partition, self.generation, self._questions)
 
-    # -- followers ----------------------------------------------------------------------------------------------------
-
     def _followers(self) -> list[str]:
         return [name for name in self.entry.replicas if name != self._ports.node_id]
 
     def _required(self) -> list[str]:
-        """Whose copies must have a write before it is acknowledged: all that are, or may by now be, in sync."""
+        """Return the followers that must have a write before it is acknowledged: those that are, or may be, in sync."""
         return [name for name in self._followers() if name in self.entry.in_sync or name in self._joining]
 
     def _install(self, follower: str) -> None:
@@ -172,7 +169,7 @@ class PartitionLeader:
         self._ports.network.send(NodeId(follower), content)
 
     def handle_stored(self, source: NodeId, message: ReplicaStored) -> None:
-        """A follower has this much."""
+        """Note the writes that a follower has."""
         if message.generation != self.generation or self.is_over:
             return
         self._stored[source] = max(message.number, self._stored.get(source, _NOTHING_YET))
@@ -182,7 +179,7 @@ class PartitionLeader:
             self._level_us[source] = self._ports.clock.monotonic_us()
 
     def handle_confirmed(self, source: NodeId, message: ReadsConfirmed) -> None:
-        """A follower knows of nobody later."""
+        """Note that a follower knows no later leader."""
         if message.generation == self.generation:
             self._confirmed[source] = max(message.question, self._confirmed.get(source, 0))
             self._advance()
@@ -191,11 +188,12 @@ class PartitionLeader:
         return self._stored.get(follower, _NOTHING_YET) == self.replica.number
 
     def _advance(self) -> None:
-        """Move the mark to what all in sync have, and answer whoever waited for that."""
+        """Move the mark to the last write that all in sync have, and answer the clients that waited for it."""
         required = self._required()
         mark = min(self._stored.get(name, _NOTHING_YET) for name in required or [self._ports.node_id])
         confirmed = min((self._confirmed.get(name, 0) for name in required), default=self._questions)
         if mark < self._begun_with:
+            # A follower that may be appointed still lacks acknowledged writes of the generations before.
             return
         self._is_established = True
         if self._committed.advance_to(mark):
@@ -207,34 +205,31 @@ class PartitionLeader:
             number, respond, answer = self._writes.popleft()
             respond(number, answer)
 
-    # -- the table ----------------------------------------------------------------------------------------------------
-
     def take(self, entry: Entry) -> None:
-        """The core has a new revision of this leadership."""
+        """Go by a new revision of this leadership."""
         self.entry = entry
+        # The table says now which of them are in sync; a wish for an earlier revision is void.
         self._joining = ()
         now_us = self._ports.clock.monotonic_us()
         for follower in self._followers():
             if follower not in self._level_us:
                 self._level_us[follower] = now_us
                 self._install(follower)
-        if entry.heir != NOBODY:
+        if entry.heir != NO_NODE:
             self.end()
         self._hear_of_the_own_copy()
         self._advance()
 
     def end(self) -> None:
-        """Serve no longer; who waits finds out by asking again elsewhere."""
+        """Serve no longer; clients that wait ask again elsewhere."""
         self.is_over = True
         self._reads.clear()
         self._writes.clear()
 
-    # -- at intervals -------------------------------------------------------------------------------------------------
-
     def look_around(self) -> AlterInSync | LeadershipResigned | None:
-        """Send again what did not arrive; what the controller must be told, again until the table shows it."""
+        """Send lost copies again, and return the wish for the controller, until the table shows it granted."""
         if self.is_over:
-            return LeadershipResigned(self.partition, self.generation) if self.entry.heir != NOBODY else None
+            return LeadershipResigned(self.partition, self.generation) if self.entry.heir != NO_NODE else None
         now_us = self._ports.clock.monotonic_us()
         for follower in self._followers():
             if self._is_level(follower):
@@ -248,7 +243,7 @@ class PartitionLeader:
         return self._wanted_in_sync(now_us)
 
     def _wanted_in_sync(self, now_us: int) -> AlterInSync | None:
-        """A request when a follower has caught up, or one that counts lags behind for too long."""
+        """Return a request if a follower has caught up, or one that counts lags behind for too long."""
         kept = tuple(name for name in self.entry.replicas if self._deserves(name, now_us))
         if kept == self.entry.in_sync and not self._joining:
             return None
@@ -260,14 +255,14 @@ class PartitionLeader:
         return [name for name in kept if name not in self.entry.in_sync]
 
     def _deserves(self, name: str, now_us: int) -> bool:
-        """Is this replica to be in sync? One outside must be level to come in; one inside may lag for a while."""
+        """Return whether a replica is to be in sync: it must be level to come in, and may then lag for a while."""
         if name == self._ports.node_id or self._is_level(name):
             return True
         counts = name in self.entry.in_sync or name in self._joining
         return counts and now_us - self._level_us[name] < self._settings.replica_silence_us
 
     def is_of(self, entry: Entry) -> bool:
-        """Is `entry` a revision of this leadership?"""
+        """Return whether `entry` is a revision of this leadership."""
         return (entry.leader, entry.generation, entry.incarnation) == (
             self.entry.leader,
             self.entry.generation,

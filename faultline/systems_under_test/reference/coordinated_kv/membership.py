@@ -1,9 +1,9 @@
 """A data node as a member: a lease of its own in the core, and a key that lives as long as the lease.
 
 The index at which the lease was granted is the member's *incarnation*, the value of its key, and part of its name
-wherever it is appointed to something. A node that was paused or cut off for too long finds its lease lost, by its own
-clock before the core's, and becomes a member again as another incarnation. So does one that was restarted, once the
-lease that it has forgotten is over.
+in every appointment. A node that was paused or cut off for too long finds its lease lost, by its own clock before the
+core's, and becomes a member again as another incarnation. So does a node that was restarted, once the lease that it has
+forgotten is over.
 
 Sources: Patterns of Distributed Systems ch. 26 and ch. 27, group membership by leases and watches.
 """
@@ -37,12 +37,12 @@ class Membership:
         self.incarnation = 0
 
     def start(self) -> None:
-        """Become a member, and again whenever the lease was lost."""
+        """Become a member, and do so again after each loss of the lease."""
         self._look_after()
         self._ports.timers.every(_TRY_AGAIN_US, self._look_after)
 
     def is_valid(self) -> bool:
-        """May this node still act as the member that it is?"""
+        """Return whether this node may still act as a member."""
         return self.incarnation != 0 and self._session.held(self._key) is not None
 
     def _look_after(self) -> None:
@@ -60,7 +60,7 @@ class Membership:
         self._session.ask("attach", self._key, value, lambda attached: self._handle_key(held.token, attached))
 
     def _handle_key(self, incarnation: int, outcome: Outcome) -> None:
-        """Without the key nobody would know of this member; the lease alone is let go, or tried again."""
+        """Begin the membership if the key is stored; without it no other node would know of this member."""
         self._is_joining = False
         if outcome.kind == "ok":
             self.incarnation = incarnation

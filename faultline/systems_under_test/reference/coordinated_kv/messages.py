@@ -1,6 +1,6 @@
-"""What data nodes and clients of `coordinated-kv` say to each other, and what data nodes report of themselves.
+"""The messages of data nodes and clients of `coordinated-kv`, and the events that data nodes report of themselves.
 
-With the core they speak its own protocol (`consistent_core.messages`, `consistent_core.services.messages`), as any of
+With the core they speak its own protocol (`shared.client_messages`, `leases_and_watches.messages`), as any of
 its clients does.
 """
 
@@ -46,7 +46,7 @@ class ReadClusterTable(msgspec.Struct, frozen=True, tag="read-cluster-table"):
 
 
 class ClusterTableRead(msgspec.Struct, frozen=True, tag="cluster-table-read"):
-    """The copy; it may be old."""
+    """The copy of a data node, which may be old."""
 
     table: ClusterTable
 
@@ -69,7 +69,7 @@ class DataResponse(msgspec.Struct, frozen=True, tag="data-response"):
 
 
 class DataRefused(msgspec.Struct, frozen=True, tag="data-refused"):
-    """This node does not lead the partition, or not yet; its table names this leader, or nobody."""
+    """This node does not lead the partition, or not yet; its table names this leader, or none."""
 
     request_number: int
     partition: int
@@ -78,7 +78,7 @@ class DataRefused(msgspec.Struct, frozen=True, tag="data-refused"):
 
 
 class InstallReplica(msgspec.Struct, frozen=True, tag="install-replica"):
-    """A leader's whole partition, after `number` writes: what a generation begins with, and what closes gaps."""
+    """A leader's whole partition, after `number` writes; it begins a generation, and closes gaps."""
 
     partition: int
     generation: int
@@ -87,7 +87,7 @@ class InstallReplica(msgspec.Struct, frozen=True, tag="install-replica"):
 
 
 class ReplicateWrite(msgspec.Struct, frozen=True, tag="replicate-write"):
-    """The write with this number."""
+    """One write of a leader, with its number."""
 
     generation: int
     number: int
@@ -95,7 +95,7 @@ class ReplicateWrite(msgspec.Struct, frozen=True, tag="replicate-write"):
 
 
 class ReplicaStored(msgspec.Struct, frozen=True, tag="replica-stored"):
-    """A follower has everything up to `number`, on disk."""
+    """A follower has all writes up to `number` on disk."""
 
     partition: int
     generation: int
@@ -103,14 +103,14 @@ class ReplicaStored(msgspec.Struct, frozen=True, tag="replica-stored"):
 
 
 class ReplicaRefused(msgspec.Struct, frozen=True, tag="replica-refused"):
-    """A follower knows of a later generation; whoever hears this leads no longer."""
+    """A follower knows of a later generation; the leader that hears this leads no longer."""
 
     partition: int
     generation: int
 
 
 class ConfirmReads(msgspec.Struct, frozen=True, tag="confirm-reads"):
-    """Does nobody lead in a later generation (`read_mode=confirmed`)?"""
+    """A leader asks whether there is a later generation (`read_mode=confirmed`)."""
 
     partition: int
     generation: int
@@ -118,7 +118,7 @@ class ConfirmReads(msgspec.Struct, frozen=True, tag="confirm-reads"):
 
 
 class ReadsConfirmed(msgspec.Struct, frozen=True, tag="reads-confirmed"):
-    """Not as far as this follower knows."""
+    """A follower knows no later generation."""
 
     partition: int
     generation: int
@@ -126,7 +126,7 @@ class ReadsConfirmed(msgspec.Struct, frozen=True, tag="reads-confirmed"):
 
 
 class AlterInSync(msgspec.Struct, frozen=True, tag="alter-in-sync"):
-    """A leader asks the controller to store who is in sync; void once the entry has another revision."""
+    """A leader asks the controller to store this set in sync; void once the entry has another revision."""
 
     partition: int
     generation: int
@@ -159,9 +159,6 @@ MESSAGES: tuple[type[msgspec.Struct], ...] = (
 """Every message among data nodes and clients."""
 
 
-# -- what data nodes report of themselves -----------------------------------------------------------------------------
-
-
 class MembershipBegan(msgspec.Struct, frozen=True, tag="ckv-membership-began"):
     """The node has a lease as a member."""
 
@@ -188,7 +185,7 @@ class ControllerActed(msgspec.Struct, frozen=True, tag="ckv-controller-acted"):
 
 
 class LeadershipBegan(msgspec.Struct, frozen=True, tag="ckv-leadership-began"):
-    """The node leads `partition` and has so many writes of it; it serves nobody yet."""
+    """The node leads `partition` and has so many writes of it; it serves no client yet."""
 
     partition: int
     generation: int

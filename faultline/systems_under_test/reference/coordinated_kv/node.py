@@ -7,7 +7,7 @@
                     membership      controller                      ▼
     client ── request ─▶ partition leader ◀── entry of the table ── node ── install, replicate ─▶ followers
 
-Everything that happens to the node passes through one queue, and so does what the node says to itself.
+Messages, timers and the node's messages to itself pass through one queue.
 """
 
 from __future__ import annotations
@@ -56,14 +56,14 @@ _QUEUE_CAPACITY = 1_000
 
 
 class _Task(msgspec.Struct, frozen=True):
-    """The node's own event: something of its own that must not run in the middle of anything else."""
+    """The node's own event: a step that must not run in the middle of another."""
 
     run: Callable[[], None]
 
 
 @dataclass(frozen=True, slots=True)
 class DataParts:
-    """What a data node is built from; a planted bug replaces one of them."""
+    """The parts of a data node; a planted bug is put in front of one of them."""
 
     store: type[ReplicaStore] = ReplicaStore
     leader: type[PartitionLeader] = PartitionLeader
@@ -104,8 +104,6 @@ class DataNode:
             self._handle, _QUEUE_CAPACITY, on_error=crash
         )
 
-    # -- Node ---------------------------------------------------------------------------------------------------------
-
     def start(self) -> None:
         """Recover the copies; then become a member, watch the table, and stand by as a controller."""
         self.store.recover()
@@ -122,7 +120,7 @@ class DataNode:
         self._queue.post((source, message))
 
     def status(self) -> NodeStatus:
-        """Whether this node is the one that faults are aimed at, and what it leads."""
+        """Return the status: the leader is the node that faults are aimed at."""
         detail = {
             "leads": sorted(self.leading),
             "controls": self.controller.acts,
@@ -134,7 +132,7 @@ class DataNode:
         return NodeStatus(role=role, generation=generation, leader=self.controller.elected, detail=detail)
 
     def _aimed_at(self) -> int:
-        """A number above 0 if faults aimed at the leader mean this node."""
+        """Return a number above 0 if faults aimed at the leader hit this node."""
         if self._settings.aim == "controller":
             return self.controller.token
         if self._settings.aim == "owner" and 0 in self.leading:
@@ -154,8 +152,6 @@ class DataNode:
         else:
             self.ports.network.send(NodeId(to), message)
 
-    # -- the table ----------------------------------------------------------------------------------------------------
-
     def _take_table(self) -> None:
         table = table_of(self._watched.values.get(TABLE))
         self.ports.trace.emit(TableSeen(table.version, table.token))
@@ -165,7 +161,7 @@ class DataNode:
             self._follow_the_table()
 
     def _follow_the_table(self) -> None:
-        """Lead what the table gives to this incarnation of this node, and nothing else."""
+        """Lead the partitions that the table gives to this incarnation of this node, and no others."""
         for partition, entry in enumerate(self.table.entries):
             leader = self.leading.get(partition)
             if leader is not None and leader.is_of(entry) and self._is_appointed(entry):
@@ -176,13 +172,14 @@ class DataNode:
 
     def _change_leader(self, partition: int, entry: Entry) -> None:
         leader = self.leading.pop(partition, None)
+        # The old leadership ends before the new one writes down its generation: both would write to one copy.
         if leader is not None:
             leader.end()
         if self._is_appointed(entry) and entry.generation > self.store.replica(partition).generation:
             self.leading[partition] = self._parts.leader(self.ports, self._settings, self.store, partition, entry)
 
     def _is_appointed(self, entry: Entry) -> bool:
-        """Does the table mean this node, under the lease that it has now?"""
+        """Return whether the table names this node, under the lease that it has now."""
         return entry.leader == self.ports.node_id and entry.incarnation == self.membership.incarnation
 
     def _look_around(self) -> None:
@@ -191,17 +188,16 @@ class DataNode:
             if wish is not None and self.controller.elected is not None:
                 self._send(self.controller.elected, wish)
 
-    # -- leaders and followers ----------------------------------------------------------------------------------------
-
     def _handle_install(self, source: NodeId, message: InstallReplica) -> None:
         if self._refuses(source, message.partition, message.generation):
             return
+        # First the end of the own leadership, then the later leader's copy in its place.
         self._give_way(message.partition, message.generation)
         self.store.install(message.partition, message.generation, message.number, message.content)
         self._report_stored(source, message.partition)
 
     def _give_way(self, partition: int, generation: int) -> None:
-        """Who takes the copy of a later leader leads no longer, whatever its own table says."""
+        """Lead no longer when a later leader sends its copy, whatever the own table says."""
         leader = self.leading.get(partition)
         if leader is not None and generation > leader.generation:
             self.ports.trace.sometimes("former-leader-gave-way")
@@ -217,7 +213,7 @@ class DataNode:
             self.ports.trace.sometimes("replica-has-a-gap")
 
     def _refuses(self, source: NodeId, partition: int, generation: int) -> bool:
-        """Refuse what a former leader sends."""
+        """Return whether a message is of a former leader; if so, refuse it."""
         refuses = self.store.is_from_the_past(partition, generation)
         if refuses:
             self.ports.trace.sometimes("former-leader-refused")
@@ -248,8 +244,6 @@ class DataNode:
         if leader is not None:
             leader.handle_confirmed(source, message)
 
-    # -- clients ------------------------------------------------------------------------------------------------------
-
     def _handle_read_table(self, source: NodeId, _: ReadClusterTable) -> None:
         self.ports.network.send(source, ClusterTableRead(self.table))
 
@@ -260,6 +254,7 @@ class DataNode:
             return
 
         def respond(number: int, answer: Answer) -> None:
+            # Asked again: the lease may have ended while the answer waited for the followers.
             if self._may_answer():
                 self.ports.trace.emit(RequestServed(request.partition, request.generation, number))
                 self.ports.network.send(source, DataResponse(answer.request_number, answer.error, answer.value))
@@ -267,7 +262,7 @@ class DataNode:
         leader.serve(source, request.request_number, request.command, respond)
 
     def _may_answer(self) -> bool:
-        """Is it certain that nobody else leads? By the lease; or, if each read is confirmed, by that."""
+        """Return whether no other node can lead: by the lease or, if each read is confirmed, by that."""
         return self._settings.read_mode == "confirmed" or self.membership.is_valid()
 
     def _refuse(self, source: NodeId, request: DataRequest) -> None:

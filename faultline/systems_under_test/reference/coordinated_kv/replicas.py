@@ -1,11 +1,11 @@
 """The copies of partitions that a data node keeps: values, answers to clients, and the generation each belongs to.
 
 Every change is a record in a write-ahead log, flushed before anything that is sent after it leaves the node. A copy
-never goes back to a lower generation, whoever asks, and the log keeps that promise over restarts: a leader writes down
-that its generation has begun before it sends the first message in it.
+never goes back to a lower generation, and the log keeps that promise over restarts: a leader writes down that its
+generation has begun before it sends the first message in it.
 
 In one generation a copy grows write by write, without gaps, because one leader alone numbers them. A new generation
-begins with the whole content of the new leader's copy. What a former leader had and nobody acknowledged vanishes then.
+begins with the whole content of the new leader's copy. Unacknowledged writes of a former leader vanish then.
 
 *Limits.* The log is not compacted, and the last answer to each client is kept for ever. The whole content is sent at
 the beginning of every generation, also to followers that have it: right for small partitions, wasteful for large ones.
@@ -42,7 +42,7 @@ _DECODER: msgspec.msgpack.Decoder[Record] = msgspec.msgpack.Decoder(Record)
 
 
 class Replica:
-    """One copy: its generation, how many writes it has seen, and what they came to."""
+    """One copy: its generation, the number of its writes, and the values and answers they led to."""
 
     __slots__ = ("answers", "generation", "number", "values")
 
@@ -53,7 +53,7 @@ class Replica:
         self.answers: dict[str, Answer] = dict(content.answers)
 
     def content(self) -> PartitionContent:
-        """A copy of all that is in it."""
+        """Return its values and answers, copied."""
         return PartitionContent(dict(self.values), dict(self.answers))
 
 
@@ -66,38 +66,34 @@ class ReplicaStore:
         self._replicas: dict[int, Replica] = {}
 
     def recover(self) -> None:
-        """Read the log. Raises `CorruptLog`."""
+        """Read the log. Raise `CorruptLog` for a damaged one."""
         self._log.recover()
         for entry in self._log.entries(1, self._log.last_index):
             self._take(_DECODER.decode(entry.data))
 
     def replica(self, partition: int) -> Replica:
-        """The copy of `partition`, an empty one of generation 0 where there is none yet."""
+        """Return the copy of `partition`, an empty one of generation 0 where there is none yet."""
         replica = self._replicas.get(partition)
         if replica is None:
             replica = self._replicas[partition] = Replica(0, 0, PartitionContent({}, {}))
         return replica
 
     def all(self) -> dict[int, Replica]:
-        """Every copy by its partition."""
+        """Return the copies by their partitions."""
         return self._replicas
 
-    # -- leading ------------------------------------------------------------------------------------------------------
-
     def begin(self, partition: int, generation: int) -> Replica:
-        """This node leads in `generation`: from now on its copy belongs to it, as it is."""
+        """Write down that this node leads in `generation`, to which its copy belongs from now on, as it is."""
         self._write(_Begun(partition, generation))
         return self.replica(partition)
 
     def write(self, written: Written) -> int:
-        """The leader's own next write; its number."""
+        """Store the leader's own next write, and return its number."""
         self._write(written)
         return self.replica(written.partition).number
 
-    # -- following ----------------------------------------------------------------------------------------------------
-
     def is_from_the_past(self, partition: int, generation: int) -> bool:
-        """Has this node heard of a later leader than the one who speaks?"""
+        """Return whether this node has heard of a later leader than that of `generation`."""
         return generation < self.replica(partition).generation
 
     def install(self, partition: int, generation: int, number: int, content: PartitionContent) -> None:
@@ -107,7 +103,7 @@ class ReplicaStore:
             self._write(_Installed(partition, generation, number, content))
 
     def append(self, generation: int, number: int, written: Written) -> bool:
-        """Take the leader's next write; False when something before it is missing."""
+        """Take the leader's next write; return False when an earlier one is missing."""
         replica = self.replica(written.partition)
         if generation != replica.generation or number > replica.number + 1:
             return False
@@ -115,9 +111,8 @@ class ReplicaStore:
             self._write(written)
         return True
 
-    # -- records ------------------------------------------------------------------------------------------------------
-
     def _write(self, record: Record) -> None:
+        # On disk before it is in memory: memory is what this node answers and sends.
         self._log.append_data(_ENCODER.encode(record))
         self._flush()
         self._take(record)

@@ -4,10 +4,10 @@ The first nodes are the core, servers of `consistent-core` with leases and watch
 are members by a lease, elect a controller by another, and follow the partition table that the controller stores in the
 core. Each partition has a leader that copies every write to all replicas in sync before it is acknowledged.
 
-docs/explanation/coordinated-data.md tells what talks to what, and what happens when something fails.
+docs/explanation/coordinated-data.md shows the messages between these parts, and what happens when one of them fails.
 
-*Limit.* While the core has no majority nobody can prolong a lease, so in the read mode `lease` all partitions stop
-after one time to live; nothing is lost.
+*Limit.* While the core has no majority no lease can be prolonged, so in the read mode `lease` all partitions stop after
+one time to live; no write is lost.
 """
 
 from __future__ import annotations
@@ -22,16 +22,22 @@ from faultline.harness.invariant import Invariant
 from faultline.harness.promises import Asked
 from faultline.harness.system import Mutant, OptionDescription
 from faultline.harness.world.ports import READY, Node, NodeId, NodeStatus, Ports
-from faultline.systems_under_test.reference.consistent_core.system import ConsistentCore
 from faultline.systems_under_test.reference.coordinated_kv.client import FUNCTIONS, CoordinatedClient
 from faultline.systems_under_test.reference.coordinated_kv.features import FEATURES
 from faultline.systems_under_test.reference.coordinated_kv.invariants import coordinated_invariants
-from faultline.systems_under_test.reference.coordinated_kv.limits import not_promised
 from faultline.systems_under_test.reference.coordinated_kv.messages import MESSAGES
-from faultline.systems_under_test.reference.coordinated_kv.mutants import MUTANTS, mutated_parts, node_class
+from faultline.systems_under_test.reference.coordinated_kv.node import DataNode
 from faultline.systems_under_test.reference.coordinated_kv.options import OPTIONS, CoordinatedSettings
+from faultline.systems_under_test.reference.coordinated_kv.planted_bugs import BUGS
+from faultline.systems_under_test.reference.leases_and_watches.extension import serviced_server
+from faultline.systems_under_test.reference.leases_and_watches.messages import SERVICE_MESSAGES
+from faultline.systems_under_test.reference.shared.client_messages import MESSAGES as CORE_MESSAGES
+from faultline.systems_under_test.reference.shared.clock_faults import has_runaway_clocks
 
 __all__ = ["CoordinatedKv"]
+
+_DRIFT_MARGIN_PERCENT = 19
+"""The part of a lease that an owner must leave unused when its clock and the leader's drift apart by a tenth each."""
 
 
 class CoordinatedKv:
@@ -56,19 +62,19 @@ class CoordinatedKv:
     usual_workload = "register"
     usual_nodes = 6
     options: Mapping[str, OptionDescription] = OPTIONS
-    mutants: Mapping[str, Mutant] = MUTANTS
+    mutants: Mapping[str, Mutant] = BUGS.mutants
     features: tuple[Feature, ...] = FEATURES
-    messages: tuple[type[msgspec.Struct], ...] = (*ConsistentCore.messages, *MESSAGES)
+    messages: tuple[type[msgspec.Struct], ...] = (*CORE_MESSAGES, *SERVICE_MESSAGES, *MESSAGES)
 
     def node(
         self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], mutants: frozenset[str]
     ) -> Node:
-        """A server of the core or a data node. Raises UsageError for options, mutants or members it cannot use."""
-        settings = CoordinatedSettings.read(options, members)
-        parts = mutated_parts(mutants)
+        """Return a server of the core or a data node. Raise `UsageError` for options, bugs or members it cannot use."""
+        settings = CoordinatedSettings.for_members(options, members)
+        parts = BUGS.parts(mutants)
         if ports.node_id not in settings.core_members:
-            return node_class(mutants)(ports, settings, parts)
-        server = ConsistentCore().node(ports, settings.core_members, settings.core_options, frozenset())
+            return BUGS.node(DataNode, mutants)(ports, settings, parts)
+        server = serviced_server(ports, settings.core_members, settings.core)
         return server if settings.aim == "core" else _Bystander(server)
 
     def client(
@@ -79,32 +85,35 @@ class CoordinatedKv:
         options: Mapping[str, str],
         mutants: frozenset[str],
     ) -> CoordinatedClient:
-        """A client that asks `node` for the table first, if it is a data node."""
-        return CoordinatedClient(ports, node, CoordinatedSettings.read(options, members))
+        """Return a client that asks `node` for the table first, if it is a data node."""
+        return CoordinatedClient(ports, node, CoordinatedSettings.for_members(options, members))
 
     def not_promised(self, asked: Asked) -> str | None:
-        """Why what a workload judges by need not hold, in a clause; None when it must."""
-        return not_promised(asked)
+        """Return a clause that says why the workload's checks need not hold; None when they must."""
+        if has_runaway_clocks(asked):
+            return f"no lease has a margin for clocks that run as {'+'.join(asked.faults)} lets them"
+        margin = asked.number("lease_margin_percent")
+        if "clock-drift" in asked.fault_kinds and margin < _DRIFT_MARGIN_PERCENT:
+            return f"a margin of lease_margin_percent={margin} is too small for clocks that drift by a tenth"
+        return None
 
     def invariants(self) -> list[Invariant]:
-        """Fresh instances of the system's invariants."""
+        """Return new instances of the system's invariants."""
         return coordinated_invariants()
 
 
 class _Bystander:
-    """A server of the core that faults aimed at the leader do not mean (option `aim`)."""
+    """A server of the core that faults aimed at the leader pass over (option `aim`)."""
 
     def __init__(self, server: Node) -> None:
         self._server = server
 
     def start(self) -> None:
-        """See `Node`."""
         self._server.start()
 
     def receive(self, source: NodeId, message: Any) -> None:
-        """See `Node`."""
         self._server.receive(source, message)
 
     def status(self) -> NodeStatus:
-        """What the server says, but for its role."""
+        """Return the status of the server, but for its role."""
         return msgspec.structs.replace(self._server.status(), role=READY)

@@ -1,24 +1,24 @@
-"""The partition table of `coordinated-kv`, and what its controller decides about it: pure functions, no messages.
+"""The partition table of `coordinated-kv`, and its controller's decisions about it: pure functions, no messages.
 
-Each partition has a few *replicas*. One of them is its *leader*; those that have everything that was acknowledged are
-*in sync*, the leader among them. An entry changes in two ways, and each has a number of its own:
+Each partition has a few *replicas*. One of them is its *leader*. Those that have all acknowledged writes are *in sync*,
+the leader among them. An entry changes in two ways, and each has a number of its own:
 
-- the **generation** grows when a leader is appointed; replicas refuse what leaders of lower generations send;
-- the **revision** grows at every change, also of who is in sync; who asks for a change names the revision it has seen,
-  so that a request that comes late changes nothing.
+- the **generation** grows when a leader is appointed; replicas refuse messages from leaders of lower generations;
+- the **revision** grows at every change, also of the set in sync. A request for a change names the revision that the
+  leader has seen, so that a late request changes nothing.
 
 A leader is named together with the *incarnation of its lease* as a member. A node that lost its lease and has a new one
-is somebody else: it must be appointed again, and nobody can take its place while the lease that is named here lives.
-This is what lets a leader answer reads by its lease alone, and the controller act on what it knows to be gone.
+counts as another node: it must be appointed again, and no node can take its place while the lease named here lives.
+This lets a leader answer reads by its lease alone, and the controller appoint another once the lease is gone.
 
-What may happen to an entry, in the order in which the controller looks for it:
+Changes of an entry, in the order in which the controller looks for them:
 
-    the leader's lease is gone          ─▶ one that is in sync and lives leads, in the next generation; else nobody
+    the leader's lease is gone          ─▶ a live replica in sync leads, in the next generation; else none
     a follower's lease is gone          ─▶ it is not in sync any more
     the leader asks                     ─▶ a follower that caught up is in sync, one that lags behind is not
     the leader gives up for its heir    ─▶ the heir leads, in the next generation
     too few replicas live               ─▶ another member becomes a replica, and catches up
-    somebody leads too many             ─▶ a member that leads fewer is made a replica, and then heir
+    a member leads too many             ─▶ a member that leads fewer is made a replica, and then heir
     a replica too many is in sync       ─▶ one of them is let go
 
 Sources: PacificA (Lin, Yang, Zhang and Zhou 2008) §2, whose configuration manager is the core here; Kafka's controller
@@ -39,7 +39,7 @@ from faultline.systems_under_test.patterns.data_partitioning.fixed_partitions im
 )
 
 __all__ = [
-    "NOBODY",
+    "NO_NODE",
     "Appointments",
     "ClusterTable",
     "Entry",
@@ -51,15 +51,15 @@ __all__ = [
     "value_of",
 ]
 
-NOBODY = ""
+NO_NODE = ""
 """The leader of a partition that has none."""
 
 Members = Mapping[str, int]
-"""The members that live, in the order of their names, and the incarnation of each one's lease."""
+"""The live members, in the order of their names, and the incarnation of each one's lease."""
 
 
 class Entry(msgspec.Struct, frozen=True, array_like=True):
-    """One partition: who has it, who of those is in sync, who leads and under which lease; who is to lead next."""
+    """One partition: its replicas, those in sync, the leader and the incarnation of its lease, and the next leader."""
 
     replicas: tuple[str, ...]
     in_sync: tuple[str, ...]
@@ -67,30 +67,30 @@ class Entry(msgspec.Struct, frozen=True, array_like=True):
     incarnation: int
     generation: int
     revision: int = 0
-    heir: str = NOBODY
+    heir: str = NO_NODE
 
 
 class ClusterTable(msgspec.Struct, frozen=True, array_like=True):
-    """The table as the core keeps it: its version, which controller wrote it under which token, and the entries."""
+    """The table as the core keeps it: its version, the controller that wrote it and its token, and the entries."""
 
     version: int = 0
-    controller: str = NOBODY
+    controller: str = NO_NODE
     token: int = 0
     entries: tuple[Entry, ...] = ()
 
 
 def value_of(table: ClusterTable) -> Any:
-    """The table as a value of the core's store: nested lists."""
+    """Return the table as a value of the core's store: nested lists."""
     return msgspec.msgpack.decode(msgspec.msgpack.encode(table))
 
 
 def table_of(value: Any) -> ClusterTable:
-    """The table in a value of the core's store; the empty one where nothing is stored yet."""
+    """Return the table in a value of the core's store; the empty one where none is stored yet."""
     return ClusterTable() if value is None else msgspec.convert(value, ClusterTable)
 
 
 def first_entries(partitions: int, members: Members, replication_factor: int) -> tuple[Entry, ...]:
-    """Leaders in turn, each followed by its neighbours. Raises `NotEnoughClusterNodes`."""
+    """Return entries with leaders in turn, each followed by its neighbours. Raise `NotEnoughClusterNodes`."""
     names = list(members)
     leaders = assign_round_robin(partitions, names, replication_factor)
     return tuple(_first_entry(leader, names, members, replication_factor) for leader in leaders)
@@ -102,17 +102,14 @@ def _first_entry(leader: str, names: list[str], members: Members, replication_fa
     return Entry(replicas, replicas, leader, members[leader], FIRST_GENERATION)
 
 
-# -- failures ---------------------------------------------------------------------------------------------------------
-
-
 class Appointments:
-    """Who leads and who is in sync, decided for the members that live."""
+    """The decisions on leaders and on sets in sync, for the members that live."""
 
     def __init__(self, members: Members) -> None:
         self._members = members
 
     def after_failures(self, entries: Sequence[Entry]) -> tuple[Entry, ...]:
-        """The entries, without leaders and followers in sync whose leases are gone."""
+        """Return the entries without leaders and followers in sync whose leases are gone."""
         loads = {name: sum(entry.leader == name for entry in entries) for name in self._members}
         return tuple(self._after_failure(entry, loads) for entry in entries)
 
@@ -126,21 +123,22 @@ class Appointments:
         return tuple(name for name in entry.in_sync if name in self._members)
 
     def electable(self, entry: Entry) -> tuple[str, ...]:
-        """Who may lead: whoever is in sync and lives."""
+        """Return the replicas that may lead: those in sync that live."""
         return self._alive_in_sync(entry)
 
     def handed_over(self, entry: Entry) -> Entry:
-        """The leader serves no longer: its heir leads, or another if that one has died."""
+        """Return the entry after its leader resigned: its heir leads, or another if that one has died."""
         return self._appointed(entry, {})
 
     def _appointed(self, entry: Entry, loads: dict[str, int]) -> Entry:
-        """A new leader, in a new generation: the heir, or who leads fewest of those that may.
+        """Return the entry with a new leader, in a new generation: the heir, or the candidate that leads fewest.
 
-        When there is nobody, nobody leads, and those in sync stay so: whoever of them is back first has everything.
+        Without a candidate the partition has no leader, and those in sync stay so: the first of them that comes back
+        has all acknowledged writes.
         """
         candidates = self.electable(entry)
         if not candidates:
-            return entry if entry.leader == NOBODY else _changed(entry, leader=NOBODY, heir=NOBODY)
+            return entry if entry.leader == NO_NODE else _changed(entry, leader=NO_NODE, heir=NO_NODE)
         leader = entry.heir if entry.heir in candidates else min(candidates, key=lambda name: loads.get(name, 0))
         loads[leader] = loads.get(leader, 0) + 1
         return _changed(
@@ -149,31 +147,28 @@ class Appointments:
             leader=leader,
             incarnation=self._members[leader],
             generation=entry.generation + 1,
-            heir=NOBODY,
+            heir=NO_NODE,
         )
 
     def in_sync_altered(self, entry: Entry, in_sync: Sequence[str]) -> Entry:
-        """What the leader asked for, as far as those it names live; a new revision also if that changes nothing."""
+        """Return the entry with those of `in_sync` that live; a new revision also if that changes nothing."""
         members = self._members
         kept = (name for name in entry.replicas if name == entry.leader or (name in in_sync and name in members))
         return _changed(entry, in_sync=tuple(kept))
 
 
 def leads(entry: Entry, members: Members) -> bool:
-    """Does the lease live under which the leader was appointed?"""
-    return entry.leader != NOBODY and members.get(entry.leader) == entry.incarnation
-
-
-# -- balance ----------------------------------------------------------------------------------------------------------
+    """Return whether the lease lives under which the leader was appointed."""
+    return entry.leader != NO_NODE and members.get(entry.leader) == entry.incarnation
 
 
 def balanced(entries: Sequence[Entry], members: Members, replication_factor: int) -> tuple[Entry, ...]:
-    """The entries one step nearer to: enough replicas of each, and leaders whose numbers differ by one at most."""
+    """Return the entries one step nearer to enough replicas, and to loads that differ by one at most."""
     changed = list(entries)
     for partition, entry in enumerate(changed):
         if leads(entry, members):
             changed[partition] = _with_enough_replicas(entry, changed, members, replication_factor)
-    owners = [entry.leader if leads(entry, members) else NOBODY for entry in changed]
+    owners = [entry.leader if leads(entry, members) else NO_NODE for entry in changed]
     for move in plan_rebalancing(owners, list(members)):
         changed[move.partition] = _towards(changed[move.partition], move.target, replication_factor)
     return tuple(_without_surplus(entry, changed, members, replication_factor) for entry in changed)
@@ -190,8 +185,8 @@ def _with_enough_replicas(entry: Entry, entries: Sequence[Entry], members: Membe
 
 
 def _towards(entry: Entry, target: str, replication_factor: int) -> Entry:
-    """One step towards `target` as the leader: a replica first, then in sync by its own efforts, then heir."""
-    if entry.heir != NOBODY:
+    """Return the entry one step nearer to `target` as leader: a replica first, then in sync by itself, then heir."""
+    if entry.heir != NO_NODE:
         return entry
     if target in entry.in_sync:
         return _changed(entry, heir=target)
@@ -202,7 +197,7 @@ def _towards(entry: Entry, target: str, replication_factor: int) -> Entry:
 
 def _without_surplus(entry: Entry, entries: Sequence[Entry], members: Members, wanted: int) -> Entry:
     spare = [name for name in entry.in_sync if name != entry.leader]
-    if not leads(entry, members) or entry.heir != NOBODY or len(entry.in_sync) <= wanted or not spare:
+    if not leads(entry, members) or entry.heir != NO_NODE or len(entry.in_sync) <= wanted or not spare:
         return entry
     hosted = _hosted(entries, members)
     goes = max(spare, key=lambda name: hosted.get(name, 0))

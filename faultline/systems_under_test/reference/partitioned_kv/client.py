@@ -37,7 +37,7 @@ _COMMANDS: dict[str, Callable[[str, Any], _Command]] = {
 }
 
 FUNCTIONS = tuple(_COMMANDS)
-"""What a client can be asked to do."""
+"""The functions that a client can be asked for."""
 
 
 class PartitionedClient(TableClient[PartitionTable, _Command]):
@@ -75,12 +75,12 @@ class PartitionedClient(TableClient[PartitionTable, _Command]):
         partition = self._partition_of(command.key)
         entry = self._table.entries[partition]
         if not entry.online:
-            # What was never online may yet begin at another member; what has just moved is refused until it is told.
+            # It may yet begin at another member; a request to this one would only be refused.
             return None
         return NodeId(entry.owner), PartitionRequest(self._number, partition, entry.generation, command)
 
     def _handle_refusal(self, source: NodeId) -> None:
-        """Who refuses may know better: ask there for the table, and try again soon."""
+        """Ask the node that refused for its table, which may be newer, and try again soon."""
         self._ports.trace.sometimes("client-refused")
         self._ports.network.send(source, ReadTable())
         self._pause()

@@ -1,19 +1,19 @@
 """The coordinator of `partitioned-kv`: the leader of a small core that the first nodes form among themselves.
 
 It is a server of `consistent-core` with another state machine: instead of keys, its log holds the cluster's directory.
-Only the leader acts; what it must act upon follows from the directory, whenever an entry is applied:
+Only the leader acts. Its tasks follow from the directory, whenever an entry is applied:
 
     member unheard of       ─▶ commit: it failed                   (checked at an interval, by the leader's own clock)
     enough members, no table ─▶ commit: the first assignment
     entry not online        ─▶ tell the owner to host it           (repeated until it says so; or another member, when
-                               it died and the partition was never online, so that nothing can be lost)
+                               it died and the partition was never online, so that it holds no data)
     move pending            ─▶ tell the source to send it          (repeated; to give it up, when the target is dead)
 
-so a new leader takes everything up by applying its first entry. It starts with a full period of grace for all members,
+so a new leader takes up all tasks by applying its first entry. It starts with a full period of grace for all members,
 because it has heard of none of them yet.
 
-*Limit.* While no majority of the core is there, nothing is assigned and nothing begins to move; clients with a table
-go on working.
+*Limit.* Without a majority of the core no partition is assigned and none begins to move; clients with a table go on
+working.
 """
 
 from __future__ import annotations
@@ -48,11 +48,7 @@ from faultline.systems_under_test.patterns.data_partitioning.fixed_partitions im
 )
 from faultline.systems_under_test.patterns.data_partitioning.retried_messages import Addressed, RetriedMessages
 from faultline.systems_under_test.patterns.data_partitioning.ring_assignment import RingAssignment
-from faultline.systems_under_test.patterns.data_replication.leader_and_followers import ServerRole
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import DATA, LogEntry
-from faultline.systems_under_test.reference.consistent_core.key_value_store import KeyValueStore
-from faultline.systems_under_test.reference.consistent_core.node import ConsistentCoreNode
-from faultline.systems_under_test.reference.consistent_core.parts import Parts as CoreParts
 from faultline.systems_under_test.reference.partitioned_kv.directory_store import DirectoryStore
 from faultline.systems_under_test.reference.partitioned_kv.messages import (
     CancelPartitionMigration,
@@ -73,22 +69,21 @@ from faultline.systems_under_test.reference.partitioned_kv.messages import (
     TablePublished,
 )
 from faultline.systems_under_test.reference.partitioned_kv.options import PartitionSettings
-from faultline.systems_under_test.reference.shared.client_messages import (
-    ClientRequest,
-    ClientResponse,
-    RegisterClientRequest,
-    SessionHeartbeat,
-)
+from faultline.systems_under_test.reference.raft.parts import Parts as CoreParts
+from faultline.systems_under_test.reference.raft.server import RaftServer
+from faultline.systems_under_test.reference.raft.settings import RaftSettings
+from faultline.systems_under_test.reference.shared.client_messages import ClientResponse
 
 __all__ = ["Coordinator", "CoordinatorParts"]
 
 _ENCODER = msgspec.msgpack.Encoder()
 _ASSIGNMENTS = {"round-robin": assign_round_robin, "rendezvous": assign_by_rendezvous}
+_RAFT_SETTINGS = RaftSettings.read({})
 
 
 @dataclass(frozen=True, slots=True)
 class CoordinatorParts:
-    """What a coordinator is built from; a planted bug replaces one of them."""
+    """The parts of a coordinator; a planted bug is put in front of one of them."""
 
     directory: Callable[[], ClusterDirectory] = ClusterDirectory
     plan: Callable[[list[str], list[str]], list[PartitionMove]] = plan_rebalancing
@@ -97,7 +92,7 @@ class CoordinatorParts:
 
 
 class _Registration:
-    """What waits for a registration to be committed."""
+    """A registration that waits until it is committed."""
 
     __slots__ = ("_member", "_send")
 
@@ -106,14 +101,14 @@ class _Registration:
         self._member = member
 
     def on_response(self, _: ClientResponse) -> None:
-        """Tell the new member."""
+        """Tell the new member that it is one."""
         self._send(self._member, RegisterClusterNodeResponse())
 
     def on_error(self, _: Exception) -> None:
-        """It asks again by itself."""
+        """Do nothing: the member asks again by itself."""
 
 
-class Coordinator(ConsistentCoreNode):
+class Coordinator(RaftServer):
     """One replica of the directory; acts on it while it leads."""
 
     def __init__(
@@ -125,7 +120,7 @@ class Coordinator(ConsistentCoreNode):
         send: Callable[[str, Any], None],
     ) -> None:
         self.directory = parts.directory()
-        super().__init__(ports, core, settings.core(), parts.core)
+        super().__init__(ports, core, _RAFT_SETTINGS, parts.core, DirectoryStore(self.directory))
         self._partition_settings = settings
         self._coordinator_parts = parts
         has_ring = settings.assignment == "token-ring"
@@ -137,9 +132,6 @@ class Coordinator(ConsistentCoreNode):
         self._reassigned_us = 0
         self._published = 0
         self.retried = RetriedMessages(ports, send)
-        for kind in (ClientRequest, RegisterClientRequest, SessionHeartbeat):
-            # The directory has commands of its own: no replica could apply those of a key-value store.
-            del self._handlers[kind]
         self._handlers |= {
             RegisterClusterNodeRequest: self._handle_register,
             NodeHeartbeat: self._handle_heartbeat,
@@ -148,20 +140,10 @@ class Coordinator(ConsistentCoreNode):
             MigrationCancelledByHost: self._handle_cancelled,
         }
 
-    def _new_store(self, _: CoreParts) -> KeyValueStore:
-        return DirectoryStore(self.directory)
-
     def start(self) -> None:
         """Recover, and look after the members at intervals from then on."""
         super().start()
-        self.ports.timers.every(self._partition_settings.node_heartbeat_us, lambda: self._enter(self._look_around))
-
-    @property
-    def leads(self) -> bool:
-        """Is this replica the coordinator, as far as it knows?"""
-        return self.election.role is ServerRole.LEADING
-
-    # -- membership ---------------------------------------------------------------------------------------------------
+        self.ports.timers.every(self._partition_settings.node_heartbeat_us, lambda: self.enter(self._look_around))
 
     def _handle_register(self, source: NodeId, _: RegisterClusterNodeRequest) -> None:
         if not self.leads:
@@ -171,7 +153,7 @@ class Coordinator(ConsistentCoreNode):
         if self.directory.is_live(source):
             self._send(source, RegisterClusterNodeResponse())
         else:
-            self.waiting.add(self._log.last_index + 1, _Registration(self._send, source))
+            self.waiting.add(self.wal.last_index + 1, _Registration(self._send, source))
             self._commit(RegisterClusterNode(source))
 
     def _handle_heartbeat(self, source: NodeId, heartbeat: NodeHeartbeat) -> None:
@@ -186,6 +168,7 @@ class Coordinator(ConsistentCoreNode):
         self._send(source, TablePublished(self.directory.table() if newer else None))
 
     def _find_failed(self, now_us: int) -> tuple[str, ...]:
+        # Silence before this leader began does not count: members spoke to the leader before it.
         limit_us = self._partition_settings.membership_check_us
         since_us = self._led_since_us
         return tuple(
@@ -208,8 +191,6 @@ class Coordinator(ConsistentCoreNode):
             self.reassign_partitions()
         self._act()
 
-    # -- assigning ----------------------------------------------------------------------------------------------------
-
     def assign_partitions(self) -> None:
         """Propose the first assignment. Raises `NotEnoughClusterNodes`."""
         settings, live = self._partition_settings, self.directory.live()
@@ -225,7 +206,7 @@ class Coordinator(ConsistentCoreNode):
     def reassign_partitions(self) -> bool:
         """Propose to even the loads out, or with a ring to let the next member join it.
 
-        False while partitions are being assigned or moved, or nothing is to do.
+        Return False while partitions are being assigned or moved, or if no move is needed.
         """
         directory = self.directory
         if not directory.entries or directory.pending or not all(entry.online for entry in directory.entries):
@@ -258,7 +239,7 @@ class Coordinator(ConsistentCoreNode):
         self.ports.trace.emit(PartitionsAssigned(tuple(after.count(member) for member in live)))
 
     def _handed_on(self, owners: list[str], live: list[str]) -> list[PartitionMove]:
-        """Partitions chosen by chance, each to go to the member after its owner."""
+        """Return moves of partitions chosen by chance, each to the member after its owner."""
         moves = {}
         for number in range(self._partition_settings.hand_on if len(live) > 1 else 0):
             partition = self.ports.random.uniform_us(f"hand-on-{number}", 0, len(owners))
@@ -267,28 +248,26 @@ class Coordinator(ConsistentCoreNode):
                 moves[partition] = PartitionMove(partition, owners[partition], target)
         return list(moves.values())
 
-    # -- acting on the directory --------------------------------------------------------------------------------------
-
     def became_leader(self) -> None:
-        """Everybody gets a full period of grace."""
+        """Begin to lead, with a full period of grace for each member."""
         self._led_since_us = self.ports.clock.monotonic_us()
         self._asked_us.clear()
         super().became_leader()
 
     def stepped_down(self) -> None:
-        """Say nothing any more."""
+        """Stop all repeated messages."""
         self.retried.keep({})
         super().stepped_down()
 
     def apply(self, entry: LogEntry) -> None:
-        """Execute a committed entry on the directory, and act on what became of it."""
+        """Execute a committed entry on the directory, and act on the tasks that follow from it."""
         super().apply(entry)
         self.ports.trace.emit(TableApplied(self.directory.table(), self._partition_settings.partitions))
         self.ports.trace.emit(PartitionsMoving(len(self.directory.pending)))
         if self._ring is not None:
             self._report_ring_moves()
         if self.leads:
-            self._enter(self._act)
+            self.enter(self._act)
 
     def _report_ring_moves(self) -> None:
         moves = tuple((number, pending.migration.target) for number, pending in self.directory.pending.items())
@@ -297,7 +276,7 @@ class Coordinator(ConsistentCoreNode):
 
     def _act(self) -> None:
         # Before everything committed is applied, the directory is that of the past.
-        if not self.leads or self.log.last_applied < self._log.last_index:
+        if not self.leads or self.log.last_applied < self.wal.last_index:
             return
         self._publish()
         if not self.directory.entries:
@@ -321,18 +300,20 @@ class Coordinator(ConsistentCoreNode):
         live = self.directory.live()
         for partition, entry in enumerate(self.directory.entries):
             if entry.fresh and live and not self.directory.is_live(entry.owner):
+                # Another member may begin it empty, because a fresh entry was never served: it holds no write.
                 self.ports.trace.sometimes("partition-reassigned")
                 command = ReassignPartition(partition, entry.generation, live[partition % len(live)])
                 self._commit_once(f"reassign-{partition}-{entry.generation}", command)
 
     def _give_up_moves_to_the_dead(self) -> None:
         for pending in self.directory.pending.values():
+            # The cancelling is committed first, and then the source is asked to keep the partition; it may have left.
             if not pending.cancelled and not self.directory.is_live(pending.migration.target):
                 self.ports.trace.sometimes("migration-cancelled")
                 self._commit(CancelMigration(pending.migration))
 
     def _wanted(self) -> dict[str, Addressed]:
-        """All that has to be said, by a name for each thing to be done; nothing to members that are taken for dead."""
+        """Return the messages to repeat, by the name of their task; none to members that are taken for dead."""
         wanted: dict[str, Addressed] = {}
         for partition, entry in enumerate(self.directory.entries):
             if not entry.online and self.directory.is_live(entry.owner):
@@ -350,8 +331,6 @@ class Coordinator(ConsistentCoreNode):
 
     def _moves_to_drive(self) -> Any:
         return self.directory.pending
-
-    # -- what members answer ------------------------------------------------------------------------------------------
 
     def _handle_hosted(self, _: NodeId, ack: HostPartitionAck) -> None:
         if self.leads and self._expects_host(ack):
@@ -378,7 +357,7 @@ class Coordinator(ConsistentCoreNode):
         return pending is not None and pending.migration == migration
 
     def _commit_once(self, name: str, command: DirectoryCommand) -> None:
-        """Propose it, unless this leader did just now: answers come as often as questions."""
+        """Propose `command`, unless this leader did just now: answers come as often as questions."""
         now_us = self.ports.clock.monotonic_us()
         if now_us - self._asked_us.get(name, -self.settings.client_timeout_us) >= self.settings.client_timeout_us:
             self._asked_us[name] = now_us

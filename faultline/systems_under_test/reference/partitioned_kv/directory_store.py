@@ -8,7 +8,7 @@ from faultline.systems_under_test.patterns.data_replication.idempotent_receiver 
     ClientSessions,
     OneAtATime,
 )
-from faultline.systems_under_test.reference.consistent_core.key_value_store import Applied, KeyValueStore
+from faultline.systems_under_test.reference.raft.key_value_store import Applied, KeyValueStore
 from faultline.systems_under_test.reference.shared.client_messages import ClientResponse
 
 __all__ = ["DirectoryStore"]
@@ -22,13 +22,13 @@ class DirectoryStore(KeyValueStore):
         self._directory = directory
 
     def apply(self, index: int, data: bytes) -> Applied:
-        """Apply a command of the directory; the answer says whether it had an effect."""
+        """Apply a command of the directory; answer whether it had an effect."""
         return Applied(NO_CLIENT, 0, ClientResponse(0, None, self._directory.apply(index, data)), True)
 
     def snapshot(self) -> bytes:
-        """The whole directory."""
+        """Return the whole directory."""
         return self._directory.snapshot()
 
     def restore(self, state: bytes) -> None:
-        """Put the directory of a snapshot in the place of this one."""
+        """Replace the directory by that of a snapshot."""
         self._directory.restore(state)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from faultline.systems_under_test.reference.consistent_core.features import ELECTION_FEATURES, LOG_FEATURES
+from faultline.systems_under_test.reference.raft.features import ELECTION_FEATURES, LOG_FEATURES
 from faultline.systems_under_test.system import Feature
 
 __all__ = ["FEATURES"]
@@ -29,4 +29,4 @@ FEATURES = (
     Feature("torn-tail-dropped", "a member found the end of its log torn, and dropped it"),
     *(msgspec.structs.replace(feature, needs={}) for feature in (*ELECTION_FEATURES, *LOG_FEATURES)),
 )
-"""All that the system can enter, its coordinators included."""
+"""The states and steps that runs can reach, those of the coordinators included."""

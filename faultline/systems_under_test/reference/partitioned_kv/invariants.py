@@ -1,4 +1,4 @@
-"""The invariants of `partitioned-kv`, checked on what its nodes report while a run goes on."""
+"""The invariants of `partitioned-kv`, checked on the reports of its nodes while a run goes on."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from faultline.systems_under_test.patterns.data_partitioning.fixed_partitions im
 from faultline.systems_under_test.patterns.data_partitioning.partition_host import SERVING
 from faultline.systems_under_test.patterns.data_partitioning.ring_assignment import first_point
 from faultline.systems_under_test.patterns.data_partitioning.token_ring import tokens_of
-from faultline.systems_under_test.reference.consistent_core.invariants import consistent_core_invariants
 from faultline.systems_under_test.reference.partitioned_kv.messages import (
     HostStarted,
     KeyStored,
@@ -26,6 +25,7 @@ from faultline.systems_under_test.reference.partitioned_kv.messages import (
     TableApplied,
     WriteAccepted,
 )
+from faultline.systems_under_test.reference.raft.invariants.agreement import raft_invariants
 
 __all__ = [
     "DataIsTakenInOnce",
@@ -44,7 +44,7 @@ _SETTLED_US = 2_500_000
 
 
 class KeysKeepTheirPartition(ReportingInvariant):
-    """FXP-I1."""
+    """FXP-I1, on each key that a node stores."""
 
     id = "FXP-I1"
     statement = "A key is in the same partition at all times and on all nodes."
@@ -54,7 +54,7 @@ class KeysKeepTheirPartition(ReportingInvariant):
         self._partitions: dict[str, int] = {}
 
     def observe(self, time_us: int, node: str, event: KeyStored, report: Report) -> None:
-        """Compare with where the key was stored first."""
+        """Compare with the partition in which the key was stored first."""
         before = self._partitions.setdefault(event.key, event.partition)
         if before != event.partition:
             sentence = f"{node} stored {event.key!r} in partition {event.partition}; it was in {before} before."
@@ -62,7 +62,7 @@ class KeysKeepTheirPartition(ReportingInvariant):
 
 
 class TablesCoverAllPartitions(ReportingInvariant):
-    """FXP-I2, the table."""
+    """FXP-I2, on the tables of the directory."""
 
     id = "FXP-I2"
     statement = "A table that is not empty has one owner for each partition, and no generation of an entry goes back."
@@ -90,7 +90,7 @@ class TablesCoverAllPartitions(ReportingInvariant):
 
 
 class OneOwnerAtATime(ReportingInvariant):
-    """FXP-I2, the nodes: writes of a partition are executed under generations that do not go back, each by one node."""
+    """FXP-I2, on the nodes: writes of a partition run under generations that do not go back, each on one node."""
 
     id = "FXP-I2"
     statement = "Each generation of a partition has one node that executes writes, and none after a later one began."
@@ -123,7 +123,7 @@ class DataIsTakenInOnce(ReportingInvariant):
         self._taken: dict[str, dict[int, int]] = {}
 
     def observe(self, time_us: int, node: str, event: PartitionTaken | HostStarted, report: Report) -> None:
-        """Compare with what this node took in before; what its disk did not keep, it may take again."""
+        """Compare with the data that this node took in before; it may take again what its disk did not keep."""
         if isinstance(event, HostStarted):
             self._taken[node] = dict(event.partitions)
             return
@@ -142,7 +142,9 @@ class HostingFollowsTheTable(ReportingInvariant):
     """FXP-I4: looked at once, at the end of a run that was healed a while ago. Simulated world only."""
 
     id = "FXP-I4"
-    statement = "When nothing has moved for a while, the owners in the table serve their partitions, and nobody else."
+    statement = (
+        "When nothing has moved for a while, the owners in the table serve their partitions, and no other node does."
+    )
     events = (TableApplied, PartitionsMoving, PartitionsHosted, HostStarted)
 
     def __init__(self) -> None:
@@ -152,7 +154,7 @@ class HostingFollowsTheTable(ReportingInvariant):
         self._hosted: dict[str, dict[int, tuple[int, str]]] = {}
 
     def observe(self, time_us: int, node: str, event: Any, report: Report) -> None:
-        """Remember the newest table, whether anything moves and since when, and who hosts what."""
+        """Remember the newest table, the moves and the time they began, and the partitions that each node hosts."""
         if isinstance(event, TableApplied):
             self._newest = event.table.version >= self._table.version
             if self._newest:
@@ -167,7 +169,7 @@ class HostingFollowsTheTable(ReportingInvariant):
             self._hosted.setdefault(node, {})
 
     def finish(self, healed_us: int, end_us: int, report: Report) -> None:
-        """Compare the table with what is hosted, unless a move has just begun."""
+        """Compare the table with the hosted partitions, unless a move has just begun."""
         if self._pending:
             if max(self._began_us, healed_us) + _SETTLED_US < end_us:
                 since_ms = self._began_us // 1_000
@@ -186,7 +188,7 @@ class HostingFollowsTheTable(ReportingInvariant):
 
 
 class LoadsAreEven(ReportingInvariant):
-    """FXP-I5."""
+    """FXP-I5, on each plan of the coordinator."""
 
     id = "FXP-I5"
     statement = "After a round-robin assignment and after a rebalancing, loads differ by one at most."
@@ -201,26 +203,26 @@ class LoadsAreEven(ReportingInvariant):
 
 @lru_cache(maxsize=64)
 def _circle(members: frozenset[str], tokens_per_node: int) -> list[tuple[int, str]]:
-    """The tokens of `members` in order, found without the ring that is judged."""
+    """Return the tokens of `members` in order, found without the ring that is judged."""
     return sorted((token, member) for member in members for token in tokens_of(member, 0, tokens_per_node))
 
 
 def _owner_by_tokens(members: Iterable[str], tokens_per_node: int, partition: int, partitions: int) -> str:
-    """Whose token comes next around the circle from where `partition` begins."""
+    """Return the member whose token comes next around the circle from the first point of `partition`."""
     circle = _circle(frozenset(members), tokens_per_node)
     place = bisect_left(circle, (first_point(partition, partitions), ""))
     return circle[place % len(circle)][1]
 
 
 class OwnersFollowTheRing(ReportingInvariant):
-    """FXP-R32."""
+    """FXP-R32, on a ring in which all have joined."""
 
     id = "FXP-R32"
     statement = "When all have joined, a partition is owned by the node with the first token around the circle."
     events = (RingSettled,)
 
     def observe(self, time_us: int, node: str, event: RingSettled, report: Report) -> None:
-        """Look for every partition's owner on the circle."""
+        """Find the owner of every partition on the circle, and compare."""
         members, count = set(event.owners), len(event.owners)
         for partition, owner in enumerate(event.owners):
             right = _owner_by_tokens(members, event.tokens_per_node, partition, count)
@@ -230,14 +232,14 @@ class OwnersFollowTheRing(ReportingInvariant):
 
 
 class OneJoinsAtATime(ReportingInvariant):
-    """FXP-R35: who gets what its tokens take joins. Partitions that change hands against the tokens are no join."""
+    """FXP-R35: a member joins when it gets partitions that its tokens take; other moves are no join."""
 
     id = "FXP-R35"
     statement = "Of the members of a ring, one at a time gets partitions that its tokens take."
     events = (RingMoves,)
 
     def observe(self, time_us: int, node: str, event: RingMoves, report: Report) -> None:
-        """Count who gets partitions by its tokens."""
+        """Count the members that get partitions by their tokens."""
         if len({target for _, target in event.moves}) < 2:
             return
         joining = sorted({target for partition, target in event.moves if self._is_its_own(event, partition, target)})
@@ -250,7 +252,7 @@ class OneJoinsAtATime(ReportingInvariant):
 
 
 class PartitionsHoldTheirOwnKeys(ReportingInvariant):
-    """FXP-I6."""
+    """FXP-I6, on each key that a node stores."""
 
     id = "FXP-I6"
     statement = "A partition holds only keys that hash to it."
@@ -265,7 +267,7 @@ class PartitionsHoldTheirOwnKeys(ReportingInvariant):
 
 
 def partition_invariants() -> list[Invariant]:
-    """Fresh instances, for one run; the core's own come with them."""
+    """Return new instances, for one run; the core's own come with them."""
     return [
         KeysKeepTheirPartition(),
         TablesCoverAllPartitions(),
@@ -276,5 +278,5 @@ def partition_invariants() -> list[Invariant]:
         PartitionsHoldTheirOwnKeys(),
         OwnersFollowTheRing(),
         OneJoinsAtATime(),
-        *consistent_core_invariants(),
+        *raft_invariants(),
     ]

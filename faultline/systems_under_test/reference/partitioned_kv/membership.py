@@ -1,7 +1,7 @@
 """A node's side of its membership: it registers with the coordinator, sends heartbeats, and keeps the table.
 
-It looks for the coordinator among the nodes of the core: whoever does not lead says who does; whoever is silent for
-two heartbeats is left for the next one.
+It looks for the coordinator among the nodes of the core. A node that does not lead names the leader; after two
+heartbeats without an answer the member turns to the next node.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SILENT_HEARTBEATS = 2
 
 
 class MemberOfCluster:
-    """One node as a member."""
+    """The membership of one node."""
 
     def __init__(
         self,
@@ -71,27 +71,28 @@ class MemberOfCluster:
         self.coordinator = None
 
     def handle_redirect(self, source: NodeId, redirect: CoordinatorRedirect) -> None:
-        """Speak to the one who leads next time, if it is another one and known."""
+        """Turn to the leader that is named, if it is another node and of the core."""
         if source == self._asked and redirect.leader in self._core and redirect.leader != source:
             self._turn_to(NodeId(redirect.leader))
         elif source == self._asked:
+            # This node knows no other leader: the next heartbeat goes to the node after it.
             self._unanswered = _SILENT_HEARTBEATS
 
     def handle_registered(self, source: NodeId, message: RegisterClusterNodeResponse) -> None:
-        """This node is a member."""
+        """Note that this node is a member."""
         self._refuse_others(source, message)
         self._registered = True
         self._heard(source)
 
     def handle_table(self, source: NodeId, message: TablePublished) -> None:
-        """The coordinator has heard this node; keep the table it sends, if that is newer."""
+        """Note that the coordinator heard this node, and keep its table if that is newer."""
         self._refuse_others(source, message)
         self._heard(source)
         if message.table is not None and message.table.version > self.table.version:
             self.table = message.table
 
     def _refuse_others(self, source: NodeId, message: Any) -> None:
-        """Only members of the core know who belongs to the cluster."""
+        """Raise `UnexpectedMessage` for a message that is not of the core, which alone knows the members."""
         if source not in self._core:
             raise UnexpectedMessage(message)
 

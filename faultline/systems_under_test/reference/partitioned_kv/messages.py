@@ -48,8 +48,6 @@ __all__ = [
     "WriteAccepted",
 ]
 
-# -- members and coordinator ------------------------------------------------------------------------------------------
-
 
 class RegisterClusterNodeRequest(msgspec.Struct, frozen=True, tag="register-cluster-node-request"):
     """A node wants to be a member."""
@@ -60,7 +58,7 @@ class RegisterClusterNodeResponse(msgspec.Struct, frozen=True, tag="register-clu
 
 
 class CoordinatorRedirect(msgspec.Struct, frozen=True, tag="coordinator-redirect"):
-    """This node does not lead the core; `leader` does, as far as it knows."""
+    """This node does not lead the core; as far as it knows, `leader` does."""
 
     leader: str | None
 
@@ -86,7 +84,7 @@ class HostPartition(msgspec.Struct, frozen=True, tag="host-partition"):
 
 
 class HostPartitionAck(msgspec.Struct, frozen=True, tag="host-partition-ack"):
-    """It is served."""
+    """Host to coordinator: the partition is served."""
 
     partition: int
     generation: int
@@ -117,7 +115,7 @@ class MigrationCancelledByHost(msgspec.Struct, frozen=True, tag="migration-cance
 
 
 class MovePartition(msgspec.Struct, frozen=True, tag="move-partition"):
-    """Source to target: all the data."""
+    """Source to target: all data of the partition."""
 
     migration: Migration
     content: PartitionContent
@@ -129,21 +127,18 @@ class PartitionMovementComplete(msgspec.Struct, frozen=True, tag="partition-move
     migration: Migration
 
 
-# -- clients ----------------------------------------------------------------------------------------------------------
-
-
 class ReadTable(msgspec.Struct, frozen=True, tag="read-table"):
     """A client asks any node for the table."""
 
 
 class TableResponse(msgspec.Struct, frozen=True, tag="table-response"):
-    """The table as that node has it."""
+    """The table of the node that was asked."""
 
     table: PartitionTable
 
 
 class PartitionRequest(msgspec.Struct, frozen=True, tag="partition-request"):
-    """Do `command` in this partition, which the client believes is served by the receiver under this generation."""
+    """A request for `command` in this partition, which by the client's table the receiver serves in this generation."""
 
     request_number: int
     partition: int
@@ -152,7 +147,7 @@ class PartitionRequest(msgspec.Struct, frozen=True, tag="partition-request"):
 
 
 class PartitionResponse(msgspec.Struct, frozen=True, tag="partition-response"):
-    """It was done, or was not because of `error`."""
+    """The answer to a request: a value, or the code of an error."""
 
     request_number: int
     error: str | None = None
@@ -160,7 +155,7 @@ class PartitionResponse(msgspec.Struct, frozen=True, tag="partition-response"):
 
 
 class PartitionRefused(msgspec.Struct, frozen=True, tag="partition-refused"):
-    """It was not done: the partition is not served here under that generation, or takes no writes while it moves."""
+    """A refusal: the partition is not served here under that generation, or takes no writes while it moves."""
 
     request_number: int
     migrating: bool = False
@@ -181,7 +176,7 @@ CONTROL_MESSAGES: tuple[type[msgspec.Struct], ...] = (
     MovePartition,
     PartitionMovementComplete,
 )
-"""What members and coordinator say to each other."""
+"""The messages between members and coordinator."""
 
 MESSAGES: tuple[type[msgspec.Struct], ...] = (
     *CORE_MESSAGES,
@@ -195,17 +190,14 @@ MESSAGES: tuple[type[msgspec.Struct], ...] = (
 """Every message type that crosses the network."""
 
 
-# -- what nodes report ------------------------------------------------------------------------------------------------
-
-
 class HostStarted(msgspec.Struct, frozen=True):
-    """Trace: a node has read from its disk what it hosts: pairs of partition and generation."""
+    """Trace: a node has read its partitions from its disk: pairs of partition and generation."""
 
     partitions: tuple[tuple[int, int], ...]
 
 
 class PartitionsHosted(msgspec.Struct, frozen=True):
-    """Trace: this node's part in one partition is this from now on; `state` is empty for none."""
+    """Trace: this node has this part in a partition from now on; `state` is empty for none."""
 
     partition: int
     generation: int
@@ -248,7 +240,7 @@ class PartitionsAssigned(msgspec.Struct, frozen=True):
 
 
 class RingMoves(msgspec.Struct, frozen=True):
-    """Trace: a replica of the directory of a ring with these owners holds moves: a partition each, and who gets it."""
+    """Trace: a replica of a ring's directory holds these owners and moves, each a partition and its target."""
 
     owners: tuple[str, ...]
     moves: tuple[tuple[int, str], ...]
@@ -256,7 +248,7 @@ class RingMoves(msgspec.Struct, frozen=True):
 
 
 class RingSettled(msgspec.Struct, frozen=True):
-    """Trace: all owners live and the coordinator finds that each has what its tokens give it."""
+    """Trace: all owners live and the coordinator finds that each has the partitions of its tokens."""
 
     owners: tuple[str, ...]
     tokens_per_node: int

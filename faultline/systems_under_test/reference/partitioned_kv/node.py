@@ -4,8 +4,8 @@
                              │                                       (or: refused, look at the table again)
     coordinator ◀─ heartbeats, acks ─ member ◀─ host, move, cancel ─ coordinator
 
-Everything that happens to the node passes through one queue. What a node says to itself (the coordinator may own
-partitions too) goes through the same queue and not over the network.
+Messages pass through one queue. A node's messages to itself (the coordinator may own partitions too) go through the
+same queue and not over the network.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _QUEUE_CAPACITY = 1_000
 
 @dataclass(frozen=True, slots=True)
 class NodeParts:
-    """What a node is built from; a planted bug replaces one of them."""
+    """The parts of a node; a planted bug is put in front of one of them."""
 
     host: type[PartitionHost] = PartitionHost
     coordinator: type[Coordinator] = Coordinator
@@ -99,8 +99,6 @@ class PartitionedNode:
             self._handle, _QUEUE_CAPACITY, on_error=crash
         )
 
-    # -- Node ---------------------------------------------------------------------------------------------------------
-
     def start(self) -> None:
         """Recover what is hosted here and, in the core, the directory; then become a member."""
         self.host.recover()
@@ -115,7 +113,7 @@ class PartitionedNode:
         self._queue.post((source, message))
 
     def status(self) -> NodeStatus:
-        """Whether this node coordinates, and what it hosts."""
+        """Return the status: its role in the core, and the partitions it hosts."""
         detail = {"hosted": sorted(self.host.partitions), "table_version": self.member.table.version}
         if self.coordinator is None:
             return NodeStatus(role=READY, leader=self.member.coordinator, detail=detail)
@@ -136,8 +134,6 @@ class PartitionedNode:
         else:
             self.ports.network.send(NodeId(to), message)
 
-    # -- the coordinator's messages -----------------------------------------------------------------------------------
-
     def _handle_table(self, source: NodeId, message: TablePublished) -> None:
         self.member.handle_table(source, message)
 
@@ -148,6 +144,7 @@ class PartitionedNode:
 
     def _handle_request_migration(self, source: NodeId, message: RequestPartitionMigration) -> None:
         migration = message.migration
+        # The coordinator asks until it hears of the end, so a late question may come after the data has left for good.
         if self.host.has_left(migration):
             self._send(source, MigrationCompleteMessage(migration))
             return
@@ -157,13 +154,14 @@ class PartitionedNode:
             self._send(migration.target, MovePartition(migration, content))
 
     def _handle_move(self, source: NodeId, message: MovePartition) -> None:
+        # Stored here before the source is told, which drops its copy then: at every moment one disk has the data.
         if self.host.install(message.migration, message.content):
             self.ports.trace.emit(PartitionTaken(message.migration.partition, message.migration.generation))
         self._report(message.migration.partition)
         self._send(source, PartitionMovementComplete(message.migration))
 
     def _handle_moved(self, _: NodeId, message: PartitionMovementComplete) -> None:
-        """The coordinator hears of it when it asks again, if this message is lost; it asks until it hears."""
+        """Drop the copy that the target has now, and tell the coordinator; it asks again if that message is lost."""
         self.host.drop(message.migration)
         self._report(message.migration.partition)
         if self.host.has_left(message.migration) and self.member.coordinator is not None:
@@ -181,8 +179,6 @@ class PartitionedNode:
         hosted = self.host.partitions.get(partition)
         generation = self.host.known_generation(partition)
         self.ports.trace.emit(PartitionsHosted(partition, generation, hosted.state if hosted else ""))
-
-    # -- clients ------------------------------------------------------------------------------------------------------
 
     def _handle_read_table(self, source: NodeId, _: ReadTable) -> None:
         self.ports.network.send(source, TableResponse(self.member.table))
@@ -208,7 +204,7 @@ class PartitionedNode:
         self.ports.network.send(source, PartitionRefused(request.request_number))
 
     def _answer_to_write(self, source: NodeId, request: PartitionRequest, hosted: HostedPartition) -> Answer:
-        """Execute it, unless it was executed before, here or at an earlier owner: then the answer is known."""
+        """Execute a write and return its answer, or the known one if it was executed, here or at an earlier owner."""
         known = hosted.answers.get(source)
         if known is not None and request.request_number <= known.request_number:
             self.ports.trace.sometimes("duplicate-answered")

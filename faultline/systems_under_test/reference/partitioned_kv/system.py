@@ -1,8 +1,8 @@
 """The system `partitioned-kv`: keys spread over the nodes in fixed partitions, which move while clients work.
 
-The first nodes form a small consistent core among themselves; its leader coordinates: members, table, moves. A
-partition is at one node (replication factor 1), so it is away while its node is down; nothing is lost as long as disks
-are not.
+The first nodes form a small consistent core among themselves. Its leader coordinates the members, the table and the
+moves. A partition is at one node (replication factor 1), so it is away while its node is down; no write is lost as long
+as the disks are not.
 """
 
 from __future__ import annotations
@@ -19,16 +19,10 @@ from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.reference.partitioned_kv.client import FUNCTIONS, PartitionedClient
 from faultline.systems_under_test.reference.partitioned_kv.features import FEATURES
 from faultline.systems_under_test.reference.partitioned_kv.invariants import partition_invariants
-from faultline.systems_under_test.reference.partitioned_kv.limits import not_promised
 from faultline.systems_under_test.reference.partitioned_kv.messages import MESSAGES
-from faultline.systems_under_test.reference.partitioned_kv.mutants import (
-    MUTANTS,
-    client_class,
-    mutated_parts,
-    node_class,
-)
 from faultline.systems_under_test.reference.partitioned_kv.node import PartitionedNode
 from faultline.systems_under_test.reference.partitioned_kv.options import OPTIONS, PartitionSettings
+from faultline.systems_under_test.reference.partitioned_kv.planted_bugs import BUGS
 
 __all__ = ["PartitionedKv"]
 
@@ -50,16 +44,16 @@ class PartitionedKv:
     )
     functions = FUNCTIONS
     options: Mapping[str, OptionDescription] = OPTIONS
-    mutants: Mapping[str, Mutant] = MUTANTS
+    mutants: Mapping[str, Mutant] = BUGS.mutants
     features: tuple[Feature, ...] = FEATURES
     messages: tuple[type[msgspec.Struct], ...] = MESSAGES
 
     def node(
         self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], mutants: frozenset[str]
     ) -> PartitionedNode:
-        """A node with empty memory over `ports`. Raises UsageError for options or mutants it cannot use."""
-        settings = PartitionSettings.read(options, len(members))
-        return node_class(mutants)(ports, members, settings, mutated_parts(mutants))
+        """Return a node with empty memory. Raise `UsageError` for options or planted bugs it cannot use."""
+        settings = PartitionSettings.for_cluster(options, len(members))
+        return BUGS.node(PartitionedNode, mutants)(ports, members, settings, BUGS.parts(mutants))
 
     def client(
         self,
@@ -69,13 +63,17 @@ class PartitionedKv:
         options: Mapping[str, str],
         mutants: frozenset[str],
     ) -> PartitionedClient:
-        """A client that asks `node` for the table first."""
-        return client_class(mutants)(ports, members, node, PartitionSettings.read(options, len(members)))
+        """Return a client that asks `node` for the table first."""
+        settings = PartitionSettings.for_cluster(options, len(members))
+        return BUGS.client(PartitionedClient, mutants)(ports, members, node, settings)
 
     def not_promised(self, asked: Asked) -> str | None:
-        """Why what a workload judges by need not hold, in a clause; None when it must."""
-        return not_promised(asked)
+        """Return a clause that says why the workload's checks need not hold; None when they must."""
+        late, least = asked.number("late_nodes"), asked.number("minimum_cluster_size")
+        if late and asked.nodes - late < least:
+            return f"with late_nodes={late} of {asked.nodes} fewer than minimum_cluster_size={least} are there at first"
+        return None
 
     def invariants(self) -> list[Invariant]:
-        """Fresh instances of the system's invariants."""
+        """Return new instances of the system's invariants."""
         return partition_invariants()

@@ -13,13 +13,13 @@ from typing import Any
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import CAS_MISMATCH, Outcome, OutcomeRegistry, ok
 from faultline.harness.world.ports import NodeId, Ports
-from faultline.systems_under_test.reference.consistent_core.client import command_of
 from faultline.systems_under_test.reference.paxos_kv.messages import OutcomeUnknown, PaxosClientRequest
 from faultline.systems_under_test.reference.paxos_kv.options import PaxosKvSettings
 from faultline.systems_under_test.reference.shared.client_messages import ClientResponse
 from faultline.systems_under_test.reference.shared.key_commands import (
     INSUFFICIENT_QUANTITY,
     NO_SUCH_ACCOUNT,
+    command_of,
 )
 from faultline.systems_under_test.reference.shared.open_operation import TIMEOUT, UNSUPPORTED, OpenOperation
 

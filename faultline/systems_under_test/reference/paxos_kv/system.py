@@ -44,7 +44,6 @@ from faultline.harness.feature import Feature
 from faultline.harness.invariant import Invariant
 from faultline.harness.system import Mutant, OptionDescription
 from faultline.harness.world.ports import NodeId, Ports
-from faultline.systems_under_test.reference.consistent_core.client import FUNCTIONS
 from faultline.systems_under_test.reference.paxos_kv.client import PaxosKvClient
 from faultline.systems_under_test.reference.paxos_kv.features import FEATURES
 from faultline.systems_under_test.reference.paxos_kv.invariants import paxos_kv_invariants
@@ -52,6 +51,7 @@ from faultline.systems_under_test.reference.paxos_kv.messages import PAXOS_KV_ME
 from faultline.systems_under_test.reference.paxos_kv.node import PaxosKvNode
 from faultline.systems_under_test.reference.paxos_kv.options import OPTIONS, PaxosKvSettings
 from faultline.systems_under_test.reference.paxos_kv.planted_bugs import BUGS
+from faultline.systems_under_test.reference.shared.key_commands import FUNCTIONS
 
 __all__ = ["PaxosKv"]
 

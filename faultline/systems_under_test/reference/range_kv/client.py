@@ -1,11 +1,11 @@
 """The client of `range-kv`: keeps a copy of the table, asks the host of each partition, and is corrected by it.
 
-A request names the partition and the generation that the client knows. Refused, the client fetches the table and asks
-again. A read that nobody answers is asked again as well; a write is not, since it may have been taken.
+A request names the partition and the generation that the client knows. After a refusal the client fetches the table
+and asks again. A read without an answer is asked again as well; a write is not, since it may have been executed.
 
 A scan goes through the partitions that overlap its range, in the order of their keys, and asks each for its piece. When
-the table changes meanwhile, the pieces that are still missing are looked up anew; those that have come stay. So a scan
-is no snapshot: each piece is as of the moment when its host answered.
+the table changes meanwhile, the missing pieces are looked up anew, and the others stay. So a scan is no snapshot: each
+piece is as of the moment when its host answered.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ from faultline.systems_under_test.reference.shared.open_operation import TIMEOUT
 __all__ = ["DEFINITE_ERRORS", "FUNCTIONS", "NO_HOST_FOUND", "RangeClient"]
 
 FUNCTIONS = ("read", "write", "cas", "delete", "scan")
-"""What clients can be asked for; the value of a scan is `[start, end]`, with null for no end."""
+"""The functions that clients can be asked for; the value of a scan is `[start, end]`, with null for no end."""
 
 NO_HOST_FOUND = "no-host-found"
-"""Nobody was found in time who would serve the request; every host that was asked refused it."""
+"""The error when no host served the request in time; each host that was asked refused it."""
 
 DEFINITE_ERRORS = OutcomeRegistry((UNSUPPORTED, NO_HOST_FOUND, CAS_MISMATCH))
-"""After these the operation certainly did not and will not happen."""
+"""The errors after which the operation certainly did not and will not happen."""
 
 _PATIENCE_US = 20_000
-"""How long a refused client waits with a table that is no newer than before."""
+"""The time that a refused client waits with a table that is no newer than before."""
 
 Change = WriteKey | CompareAndSetKey | DeleteKey
 Request = ReadKey | ScanKeys | Change
@@ -77,7 +77,7 @@ class RangeClient:
         self._open = OpenOperation(ports)
 
     def start(self) -> None:
-        """Nothing to prepare: the table is fetched when it is needed."""
+        """Do nothing: the table is fetched when it is needed."""
 
     def invoke(self, operation: Operation, done: Callable[[Outcome], None]) -> None:
         """Perform `operation`: read, write, compare and set or delete a key, or scan a range."""
@@ -99,8 +99,6 @@ class RangeClient:
         elif isinstance(message, KeyResponse):
             self._handle_answer(source, message)
 
-    # -- the table ----------------------------------------------------------------------------------------------------
-
     def _fetch_table(self) -> None:
         if self._open.is_overdue:
             self._give_up()
@@ -115,10 +113,8 @@ class RangeClient:
         if self._map.partitions and self._map.partitions != before.partitions:
             self._ask_host()
         else:
-            # What is asked for is on its way: a new table was just announced, or the host has yet to do its part.
+            # The host refused under a table that is still the newest: it has yet to do its part of a split or a move.
             self._open.expect(_PATIENCE_US, self._ask_host)
-
-    # -- the host -----------------------------------------------------------------------------------------------------
 
     def _ask_host(self) -> None:
         partition = self._next_partition()
@@ -136,7 +132,7 @@ class RangeClient:
         return self._map.partition_for(self._missing[0].start) if self._missing else None
 
     def _pieces(self, ranges: list[KeyRange]) -> list[KeyRange]:
-        """The ranges, cut at the bounds of the partitions; uncut while there is no table."""
+        """Return the ranges, cut at the bounds of the partitions; uncut while there is no table."""
         return [
             partition.range.intersection(each) for each in ranges for partition in self._map.partitions_in(each)
         ] or ranges
@@ -167,7 +163,7 @@ class RangeClient:
                 return ScanKeys(number, partition.id, partition.generation, self._missing[0])
 
     def _handle_silence(self) -> None:
-        """A host that does not answer may have let its partition go."""
+        """Fetch the table again, as the silent host may have let its partition go; give up an open change."""
         if self._is_change_open or self._open.is_overdue:
             self._give_up()
         else:
@@ -176,11 +172,10 @@ class RangeClient:
     def _give_up(self) -> None:
         self._open.end(DEFINITE_ERRORS.outcome(TIMEOUT if self._is_change_open else NO_HOST_FOUND))
 
-    # -- answers ------------------------------------------------------------------------------------------------------
-
     def _handle_answer(self, source: NodeId, response: KeyResponse) -> None:
         assert self._operation is not None
         if response.error in ASK_AGAIN:
+            # Refused before it was executed: the change may be sent again, and a timeout is definite until then.
             self._is_change_open = False
             if self._found:
                 self._ports.trace.sometimes("scan-continued")

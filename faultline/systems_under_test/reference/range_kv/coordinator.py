@@ -1,9 +1,9 @@
 """The coordinator's half of a node of `range-kv`: makes the table, splits and moves partitions, and answers clients.
 
-Every change is an entry of its log, durable before anybody hears of it; a restart reads the table and the open tasks
-back, from the newest snapshot and the entries after it, and goes on repeating these.
+Every change is an entry of its log, durable before any other node hears of it. A restart reads the table and the open
+tasks back, from the newest snapshot and the entries after it, and goes on repeating the tasks.
 
-Limit: the coordinator is one node. Its log outlives a crash and not the loss of its disk; the pattern wants a
+Limit: the coordinator is one node. Its log outlives a crash, and not the loss of its disk; the pattern asks for a
 replicated log in its place, which `consistent-core` has.
 """
 
@@ -48,7 +48,7 @@ _STATE_DECODER = msgspec.msgpack.Decoder(TableState)
 
 
 class RangeCoordinator:
-    """The table of partitions, and who is there to hold them."""
+    """The table of partitions, and the live members that can hold them."""
 
     def __init__(self, ports: Ports, members: tuple[NodeId, ...], settings: RangeSettings) -> None:
         self.ports = ports
@@ -65,7 +65,7 @@ class RangeCoordinator:
         }
 
     def start(self) -> None:
-        """Recover the table, and begin to repeat what is not confirmed."""
+        """Recover the table, and begin to repeat the tasks that are not confirmed."""
         state, entries = self._log.recover()
         if state is not None:
             self.table.restore(_STATE_DECODER.decode(state))
@@ -76,7 +76,8 @@ class RangeCoordinator:
         self.ports.timers.every(self._settings.task_retry_us, self._repeat_tasks)
 
     def record(self, command: TableCommand) -> None:
-        """Log and execute `command`, and begin with what it leaves to do."""
+        """Log and execute `command`, and send the tasks that it begins."""
+        # Durable first: a host that acts on a task must find it in the table of a restarted coordinator.
         self._log.append(_ENCODER.encode(command))
         self._log.flush()
         before = dict(self.table.tasks)
@@ -103,8 +104,6 @@ class RangeCoordinator:
         for address in task.addresses:
             self.ports.network.send(NodeId(address), task)
 
-    # -- members ------------------------------------------------------------------------------------------------------
-
     def _handle_member(self, source: NodeId, _: RegisterMember) -> None:
         self._heard_us[source] = self.ports.clock.monotonic_us()
         live = self.live()
@@ -113,11 +112,9 @@ class RangeCoordinator:
             self.record(CreateTable(tuple(arranged(ranges, live))))
 
     def live(self) -> list[NodeId]:
-        """The members heard of lately, in the order of the cluster."""
+        """Return the members heard of lately, in the order of the cluster."""
         since_us = self.ports.clock.monotonic_us() - self._settings.member_timeout_us
         return [member for member in self._members if self._heard_us.get(member, -1) >= max(since_us, 0)]
-
-    # -- splits and moves ---------------------------------------------------------------------------------------------
 
     def _handle_trigger(self, _: NodeId, trigger: SplitTrigger) -> None:
         split = self._split_for(trigger)
@@ -136,7 +133,7 @@ class RangeCoordinator:
         )
 
     def handle_ready(self, _: NodeId, message: PartitionReady) -> None:
-        """A host has done what it was told; a new half may now move on."""
+        """Confirm a host's task; a new half may then move on."""
         task = self.table.tasks.get(message.partition_id)
         if task is None or task.awaited.generation != message.generation:
             return
@@ -148,7 +145,7 @@ class RangeCoordinator:
         return self._settings.spread == "after-split" or self._settings.spread == f"after-{reason}-split"
 
     def _spread(self, partition_id: int) -> None:
-        """Move the partition to the live node with the fewest, if that has fewer than where it is."""
+        """Move the partition to the live node with the fewest, if that has fewer than its present node."""
         target = least_loaded(self.live(), self.table.partitions)
         hosted = [partition.address for partition in self.table.partitions.values()]
         source = self.table.partitions[partition_id].address
@@ -157,8 +154,6 @@ class RangeCoordinator:
         move = self.table.move_of(partition_id, target)
         if move is not None:
             self.record(move)
-
-    # -- clients ------------------------------------------------------------------------------------------------------
 
     def _handle_table_request(self, client: NodeId, request: TableRequest) -> None:
         partitions = tuple(self.table.partitions.values())

@@ -21,4 +21,4 @@ FEATURES = (
     Feature("scan-continued", "a scan went on in another partition"),
     Feature("log-compacted", "a host replaced its log by a snapshot"),
 )
-"""All that the system can enter."""
+"""The states and steps that runs of the system can reach."""

@@ -1,11 +1,11 @@
-"""The host's half of a node of `range-kv`: holds partitions, serves clients, proposes splits, and does what it is told.
+"""The host's half of a node of `range-kv`: holds partitions, serves clients, and proposes and carries out splits.
 
     client ──(partition, generation, key)──► host: is that the generation I hold? ── log ──► answer
     check  ──► too big, too busy ──► trigger to the coordinator ──► its log ──► split here: one entry of this log
     move   ──► log: let go ──► data to the other host ──► its log ──► served there
 
-Whether a request is served is decided by the partition's generation alone, and by the host alone: the table of the
-coordinator may be ahead of it, that of a client ahead or behind.
+The host alone decides whether it serves a request, by the partition's generation alone: the table of the coordinator
+may be ahead of it, that of a client ahead or behind.
 """
 
 from __future__ import annotations
@@ -99,8 +99,6 @@ class RangeHost:
     def _register(self) -> None:
         self.ports.network.send(self._coordinator, RegisterMember())
 
-    # -- clients ------------------------------------------------------------------------------------------------------
-
     def _handle_read(self, client: NodeId, request: ReadKey) -> None:
         partition = self._partition_for(client, request)
         if partition is not None:
@@ -138,9 +136,9 @@ class RangeHost:
             self._answer(client, request, None)
 
     def _partition_to_change(self, client: NodeId, request: Change) -> RangePartition | None:
-        """As for reads; but a change that the network repeats is not made twice, whatever became of the first.
+        """Return the partition to change; None for a change that the network repeats, which is not made twice.
 
-        The numbers are forgotten in a crash: so is the connection on which a network could repeat anything.
+        A crash forgets the numbers, and with them the connection on which a network could repeat a message.
         """
         if request.request_number <= self._last_number.get(client, 0):
             return None
@@ -148,7 +146,7 @@ class RangeHost:
         return self._partition_for(client, request)
 
     def _partition_for(self, client: NodeId, request: Request) -> RangePartition | None:
-        """The partition that the request is for; the client is told when it cannot be served under its generation."""
+        """Return the partition of the request; refuse the request if it cannot be served under its generation."""
         error = self._refusal(request)
         if error is not None:
             is_stale = error == STALE_TABLE
@@ -161,7 +159,7 @@ class RangeHost:
         return partition
 
     def _refusal(self, request: Request) -> str | None:
-        """Why the request cannot be served here and now; None when it can."""
+        """Return the reason to refuse the request here and now; None when it can be served."""
         partition = self.store.held.get(request.partition_id)
         if partition is not None and partition.info.generation == request.generation:
             return None
@@ -175,15 +173,13 @@ class RangeHost:
         if self._settings.splits_by_load:
             self._requests.setdefault(partition.info.id, Counter())[key] += 1
 
-    # -- what the coordinator says ------------------------------------------------------------------------------------
-
     def _handle_host(self, coordinator: NodeId, command: HostPartition) -> None:
         if not self.store.has_seen(command.partition):
             self.store.record(command)
         self._confirm(coordinator, command.partition.id, command.partition.generation)
 
     def _handle_split(self, coordinator: NodeId, command: SplitPartition) -> None:
-        """Split once. Told again, say that it is done: the halves may have been written to since."""
+        """Split once, and confirm it each time: the halves may have been written to since."""
         parent = self.store.held.get(command.parent_id)
         if parent is not None and parent.info.generation == command.left.generation - 1:
             self._split(command)
@@ -199,7 +195,7 @@ class RangeHost:
         self._requests.pop(command.parent_id, None)
 
     def _handle_move(self, coordinator: NodeId, command: MovePartition) -> None:
-        """At the source: let go, and send the data. At the target: say whether they have come."""
+        """Let go and send the data, at the source; confirm that they have come, at the target."""
         partition = self.store.held.get(command.partition.id)
         if self.store.has_seen(command.partition):
             self._confirm(coordinator, command.partition.id, command.partition.generation)
@@ -207,16 +203,15 @@ class RangeHost:
             self._let_go(command)
 
     def _let_go(self, command: MovePartition) -> None:
+        # Let go of durably before the data leaves: a restart in between must not serve a partition that another serves.
         self.store.record(command)
         self._send_leaving()
 
     def _confirm(self, to: NodeId, partition_id: int, generation: int) -> None:
         self.ports.network.send(to, PartitionReady(partition_id, generation))
 
-    # -- from host to host --------------------------------------------------------------------------------------------
-
     def _send_leaving(self) -> None:
-        """Send what moves away, until the other host has it."""
+        """Send the partitions that move away, until the other host has them."""
         for partition, data in self.store.leaving.values():
             self.ports.network.send(NodeId(partition.address), InstallPartition(partition, data.entries()))
 
@@ -238,10 +233,8 @@ class RangeHost:
         if leaving is not None and leaving[0].generation == message.generation:
             self.store.record(DropPartition(message.partition_id))
 
-    # -- splits -------------------------------------------------------------------------------------------------------
-
     def _check_partitions(self) -> None:
-        """Look at every partition, and propose to split those that are due."""
+        """Examine every partition, and propose to split those that are due."""
         self._checks += 1
         due: list[tuple[int, int, int]] = []
         for partition in list(self.store.held.values()):
@@ -253,7 +246,7 @@ class RangeHost:
         self._requests.clear()
 
     def _check_size(self, partition: RangePartition) -> bool:
-        """Propose to split the partition if it is due: has it reached the maximum, and can it be split?"""
+        """Return whether the partition has reached the maximum and can be split; propose it then."""
         size = partition.size()
         key = self._size_split_key(partition) if self._is_too_big(size) else None
         if key is not None:
@@ -276,12 +269,12 @@ class RangeHost:
             self._propose(partition, key, "load", load, self._settings.partition_load_max)
 
     def _usable(self, partition: RangePartition, key: str | None) -> str | None:
-        """The key, if both sides of it would be ranges with keys in them."""
+        """Return the key if both sides of it would be ranges with keys in them, else None."""
         is_usable = key is not None and partition.info.range.can_split_at(key) and partition.is_divided_by(key)
         return key if is_usable else None
 
     def _propose(self, partition: RangePartition, key: str, reason: str, weight: int, least: int) -> None:
-        """Tell the coordinator, and not again for some checks while nothing has changed (KRP-R15)."""
+        """Propose a split to the coordinator, and not again for some checks while the generation stays (KRP-R15)."""
         generation, until = self._triggered.get(partition.info.id, (0, 0))
         if generation == partition.info.generation and self._checks < until:
             return

@@ -1,4 +1,4 @@
-"""The invariants of `range-kv`, checked on what its nodes report while a run goes on."""
+"""The invariants of `range-kv`, checked on the reports of its nodes while a run goes on."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 _PATIENCE_US = 1_000_000
-"""How long after the heal, or after it grew so big, a partition may wait for its split."""
+"""The time that a partition may wait for its split after the heal, or after it grew so big."""
 
 
 class RangesTile(ReportingInvariant):
@@ -52,7 +52,7 @@ class KeysLieInTheirRange(ReportingInvariant):
     events = (KeysStored,)
 
     def observe(self, time_us: int, node: str, event: KeysStored, report: Report) -> None:
-        """Look at the lowest and the highest."""
+        """Compare the lowest and the highest key with the range."""
         for key in (event.lowest, event.highest):
             if not event.partition.range.contains(key):
                 words = f"partition {event.partition.id}, which has {event.partition.range}"
@@ -61,7 +61,7 @@ class KeysLieInTheirRange(ReportingInvariant):
 
 
 class GenerationsRule(ReportingInvariant):
-    """Who served a newer generation has ended all older ones, wherever they were."""
+    """A host that serves a newer generation ends all older ones, on any node."""
 
     id = "KRP-I4"
     statement = "A request is served under the generation that its host holds, and never after a newer one was served."
@@ -72,7 +72,7 @@ class GenerationsRule(ReportingInvariant):
         self._newest: dict[int, tuple[int, str]] = {}
 
     def observe(self, time_us: int, node: str, event: RequestServed, report: Report) -> None:
-        """Compare what was asked for, what the host holds, and what has been served anywhere."""
+        """Compare the generation of the request with that of the host, and with the newest served anywhere."""
         newest, server = self._newest.get(event.partition_id, (0, node))
         words = f"{node} served partition {event.partition_id} under generation {event.asked}"
         if event.asked != event.held:
@@ -86,7 +86,7 @@ class GenerationsRule(ReportingInvariant):
 
 
 class BigPartitionsAreSplit(ReportingInvariant):
-    """Nothing stays big that can be split."""
+    """No partition stays big that can be split."""
 
     id = "KRP-I5"
     statement = "Some time after the last fault no partition has reached the maximum size, if it can be split."
@@ -96,7 +96,7 @@ class BigPartitionsAreSplit(ReportingInvariant):
         self._due: dict[str, dict[tuple[int, int], tuple[int, int]]] = {}
 
     def observe(self, time_us: int, node: str, event: SizesChecked, report: Report) -> None:
-        """Remember since when each is due; what the host does not name, it holds no longer, or it is small."""
+        """Remember the time since which each is due; one that the host does not name is gone or small."""
         before = self._due.get(node, {})
         due = {}
         for partition_id, generation, size in event.due:
@@ -105,7 +105,7 @@ class BigPartitionsAreSplit(ReportingInvariant):
         self._due[node] = due
 
     def finish(self, healed_us: int, end_us: int, report: Report) -> None:
-        """The run is over: who waits still, and for how long?"""
+        """Report a breach for each partition that has waited too long for its split."""
         for node, due in self._due.items():
             for (partition_id, _), (size, since_us) in due.items():
                 if max(since_us, healed_us) + _PATIENCE_US < end_us:
@@ -121,7 +121,7 @@ class SplitsAreDue(ReportingInvariant):
     events = (SplitProposed,)
 
     def observe(self, time_us: int, node: str, event: SplitProposed, report: Report) -> None:
-        """Compare."""
+        """Compare the weight with the maximum."""
         if event.weight < event.least:
             sentence = (
                 f"{node} proposed to split partition {event.partition_id} at a {event.reason} of {event.weight};"
@@ -131,5 +131,5 @@ class SplitsAreDue(ReportingInvariant):
 
 
 def range_invariants() -> list[Invariant]:
-    """Fresh instances, for one run."""
+    """Return new instances, for one run."""
     return [RangesTile(), KeysLieInTheirRange(), GenerationsRule(), BigPartitionsAreSplit(), SplitsAreDue()]

@@ -1,4 +1,4 @@
-"""The messages of `range-kv`, and what its nodes report about themselves.
+"""The messages of `range-kv`, and the events that its nodes report about themselves.
 
 Marks that nodes and clients report with `sometimes`:
 
@@ -54,17 +54,17 @@ __all__ = [
 ]
 
 STALE_TABLE = "stale-partition-table"
-"""The partition has been split or moved since the client fetched its table; nothing was done."""
+"""The refusal when the partition was split or moved after the client fetched its table."""
 
 NOT_HERE_YET = "partition-not-here-yet"
-"""The client knows of a change that the host has not made yet; nothing was done."""
+"""The refusal when the client knows of a change that the host has not made yet."""
 
 ASK_AGAIN = (STALE_TABLE, NOT_HERE_YET)
-"""After these the client fetches the table and asks again."""
+"""The refusals after which the client fetches the table and asks again."""
 
 
 class RegisterMember(msgspec.Struct, frozen=True, tag="register-member"):
-    """A host to the coordinator, again and again: I am here."""
+    """A host's sign of life to the coordinator, at intervals."""
 
 
 class InstallPartition(msgspec.Struct, frozen=True, tag="install-partition"):
@@ -91,20 +91,20 @@ class SplitTrigger(msgspec.Struct, frozen=True, tag="split-trigger"):
 
 
 class TableRequest(msgspec.Struct, frozen=True, tag="table-request"):
-    """A client asks the coordinator where the partitions are."""
+    """A client asks the coordinator for the table of partitions."""
 
     request_number: int
 
 
 class TableResponse(msgspec.Struct, frozen=True, tag="table-response"):
-    """The table; empty before there is one."""
+    """The table, empty before it is first made."""
 
     request_number: int
     partitions: tuple[Partition, ...]
 
 
 class ReadKey(msgspec.Struct, frozen=True, tag="read-key"):
-    """What does `key` hold?"""
+    """A client reads `key`."""
 
     request_number: int
     partition_id: int
@@ -113,7 +113,7 @@ class ReadKey(msgspec.Struct, frozen=True, tag="read-key"):
 
 
 class WriteKey(msgspec.Struct, frozen=True, tag="write-key"):
-    """Let `key` hold `value`."""
+    """A client writes `value` to `key`."""
 
     request_number: int
     partition_id: int
@@ -123,7 +123,7 @@ class WriteKey(msgspec.Struct, frozen=True, tag="write-key"):
 
 
 class CompareAndSetKey(msgspec.Struct, frozen=True, tag="compare-and-set-key"):
-    """Let `key` hold `value`, if it holds `expected` now."""
+    """A client writes `value` to `key`, if that holds `expected` now."""
 
     request_number: int
     partition_id: int
@@ -134,7 +134,7 @@ class CompareAndSetKey(msgspec.Struct, frozen=True, tag="compare-and-set-key"):
 
 
 class DeleteKey(msgspec.Struct, frozen=True, tag="delete-key"):
-    """Let there be no `key`."""
+    """A client deletes `key`."""
 
     request_number: int
     partition_id: int
@@ -143,7 +143,7 @@ class DeleteKey(msgspec.Struct, frozen=True, tag="delete-key"):
 
 
 class ScanKeys(msgspec.Struct, frozen=True, tag="scan-keys"):
-    """What lies in `wanted`, which is within the range of the partition as the client knows it?"""
+    """A client reads the range `wanted`, which lies within that of the partition by its table."""
 
     request_number: int
     partition_id: int
@@ -212,6 +212,6 @@ class SplitProposed(msgspec.Struct, frozen=True):
 
 
 class SizesChecked(msgspec.Struct, frozen=True):
-    """Trace: of all partitions that the host holds, these are due: id, generation and size of what can be split."""
+    """Trace: the partitions of the host that are due and can be split: id, generation and size."""
 
     due: tuple[tuple[int, int, int], ...]

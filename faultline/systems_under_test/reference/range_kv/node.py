@@ -20,7 +20,7 @@ __all__ = ["Parts", "RangeNode"]
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What nodes and clients are built from; a planted bug replaces one of them."""
+    """The parts of nodes and clients; a planted bug is put in front of one of them."""
 
     host: type[RangeHost] = RangeHost
     coordinator: type[RangeCoordinator] = RangeCoordinator
@@ -53,12 +53,12 @@ class RangeNode:
         self._handlers.take(source, message)
 
     def status(self) -> NodeStatus:
-        """The coordinator leads: faults that are aimed at a leader hit it."""
+        """Return the status: the coordinator leads, so that faults aimed at a leader hit it."""
         role = "leader" if self.coordinator is not None else "follower"
         return NodeStatus(role=role, leader=self._first, detail={"partitions": sorted(self.host.store.held)})
 
     def _handle_ready(self, source: NodeId, message: PartitionReady) -> None:
-        """For the coordinator, which waits for it, and for the host, if the partition has left from here."""
+        """Pass the message to the coordinator, which waits for it, and to the host, if the partition left from here."""
         assert self.coordinator is not None
         self.host.handlers[PartitionReady](source, message)
         self.coordinator.handle_ready(source, message)

@@ -1,112 +1,98 @@
-"""The options of `range-kv`: where ranges begin, when they are split and where, and how long anybody waits."""
+"""The options of `range-kv`: where ranges begin, when and where they are split, and how long nodes and clients wait."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-import msgspec
+from typing import Annotated, ClassVar
 
 from faultline.harness.errors import UsageError
 from faultline.harness.system import OptionDescription
 from faultline.systems_under_test.patterns.data_partitioning.key_range_partitions import UnsuitableSplit, ranges_between
-from faultline.systems_under_test.reference.shared.option_values import OptionValues
+from faultline.systems_under_test.reference.shared.settings import (
+    Choice,
+    Kind,
+    Milliseconds,
+    Number,
+    Settings,
+    options_of,
+)
 
 __all__ = ["OPTIONS", "RangeSettings"]
 
-OPTIONS: dict[str, OptionDescription] = {
-    "splits": OptionDescription(
-        default="",
-        is_text=True,
-        summary="the keys at which the first ranges begin, ascending, with commas between: b,d; none is one range",
-    ),
-    "members_min": OptionDescription(
-        default="3", summary="how many nodes must be there before the first table is made; fewer in a smaller cluster"
-    ),
-    "split_by": OptionDescription(
-        default="size",
-        choices=("size", "load", "size-and-load", "nothing"),
-        summary="what makes a partition too big: its bytes, the requests it gets, either, or nothing",
-    ),
-    "split_check_ms": OptionDescription(default="1000", summary="how often a host looks at its partitions"),
-    "partition_size_max": OptionDescription(
-        default="1000", summary="the bytes of keys and values at which a partition is split"
-    ),
-    "partition_load_max": OptionDescription(
-        default="100", summary="the requests between two checks at which a partition is split"
-    ),
-    "sizes": OptionDescription(
-        default="scan",
-        choices=("scan", "blocks"),
-        summary="how a host knows sizes: it looks at every key, or keeps a sum for each block of keys",
-    ),
-    "split_into": OptionDescription(
-        default="one-new",
-        choices=("one-new", "two-new"),
-        summary="the parent keeps its id and shrinks, or is retired for two new partitions",
-    ),
-    "spread": OptionDescription(
-        default="after-load-split",
-        choices=("never", "after-load-split", "after-split"),
-        summary="when the new half moves to the live node with the fewest partitions",
-    ),
-    "task_retry_ms": OptionDescription(default="50", summary="how often the coordinator repeats what is not confirmed"),
-    "member_timeout_ms": OptionDescription(default="500", summary="after which silence a node is given no partition"),
-    "snapshot_every_entries": OptionDescription(
-        default="10000", summary="entries of a node's log between two snapshots, below which it is cut short"
-    ),
-    "request_timeout_ms": OptionDescription(default="300", summary="after how long a client reads again"),
-    "client_timeout_ms": OptionDescription(default="1000", summary="after how long a client gives up"),
-}
-"""Every option with its default."""
+
+class _Splits(Kind, frozen=True):
+    """The keys at which ranges begin, ascending, with commas between them."""
+
+    def described(self, summary: str) -> OptionDescription:
+        return OptionDescription(default="", is_text=True, summary=summary)
+
+    def parsed(self, name: str, text: str) -> tuple[str, ...]:
+        splits = tuple(text.split(",")) if text else ()
+        try:
+            ranges_between(splits)
+        except UnsuitableSplit as error:
+            raise UsageError(f"Option {name} cannot be {text!r}: {error}.", "Give keys in order, as in b,d.") from error
+        return splits
 
 
-class RangeSettings(msgspec.Struct, frozen=True, kw_only=True):
+class RangeSettings(Settings, frozen=True):
     """The options, read and checked; times in microseconds."""
 
-    splits: tuple[str, ...]
-    members_min: int
-    splits_by_size: bool
-    splits_by_load: bool
-    split_check_us: int
-    partition_size_max: int
-    partition_load_max: int
-    sizes: str
-    keeps_parent: bool
-    spread: str
-    task_retry_us: int
-    member_timeout_us: int
-    snapshot_every_entries: int
-    request_timeout_us: int
-    client_timeout_us: int
+    system: ClassVar[str] = "range-kv"
 
-    @classmethod
-    def read(cls, options: Mapping[str, str]) -> RangeSettings:
-        """The settings of `options`. Raises UsageError for one that cannot be used."""
-        values = OptionValues("range-kv", OPTIONS, options)
-        split_by = values.choice("split_by")
-        return cls(
-            splits=_splits(values.text("splits")),
-            members_min=values.number("members_min"),
-            splits_by_size=split_by in ("size", "size-and-load"),
-            splits_by_load=split_by in ("load", "size-and-load"),
-            split_check_us=values.microseconds("split_check_ms"),
-            partition_size_max=values.number("partition_size_max"),
-            partition_load_max=values.number("partition_load_max"),
-            sizes=values.choice("sizes"),
-            keeps_parent=values.choice("split_into") == "one-new",
-            spread=values.choice("spread"),
-            task_retry_us=values.microseconds("task_retry_ms"),
-            member_timeout_us=values.microseconds("member_timeout_ms"),
-            snapshot_every_entries=values.number("snapshot_every_entries"),
-            request_timeout_us=values.microseconds("request_timeout_ms"),
-            client_timeout_us=values.microseconds("client_timeout_ms"),
-        )
+    splits: Annotated[
+        tuple[str, ...],
+        _Splits(),
+        "the keys at which the first ranges begin, ascending, with commas between: b,d; none is one range",
+    ]
+    members_min: Annotated[
+        int, Number(3), "the number of nodes needed before the first table is made; fewer in a smaller cluster"
+    ]
+    split_by: Annotated[
+        str,
+        Choice(("size", "load", "size-and-load", "nothing")),
+        "the reason to split a partition: its bytes, the requests it gets, either, or nothing",
+    ]
+    split_check_us: Annotated[int, Milliseconds(1000), "how often a host checks its partitions"]
+    partition_size_max: Annotated[int, Number(1000), "the bytes of keys and values at which a partition is split"]
+    partition_load_max: Annotated[int, Number(100), "the requests between two checks at which a partition is split"]
+    sizes: Annotated[
+        str,
+        Choice(("scan", "blocks")),
+        "the way a host finds sizes: it reads every key, or keeps a sum for each block of keys",
+    ]
+    split_into: Annotated[
+        str,
+        Choice(("one-new", "two-new")),
+        "the parent keeps its id and shrinks, or is retired for two new partitions",
+    ]
+    spread: Annotated[
+        str,
+        Choice(("never", "after-load-split", "after-split"), default="after-load-split"),
+        "when the new half moves to the live node with the fewest partitions",
+    ]
+    task_retry_us: Annotated[int, Milliseconds(50), "how often the coordinator repeats tasks that are not confirmed"]
+    member_timeout_us: Annotated[int, Milliseconds(500), "the silence after which a node is given no partition"]
+    snapshot_every_entries: Annotated[
+        int, Number(10000), "entries of a node's log between two snapshots, below which it is cut short"
+    ]
+    request_timeout_us: Annotated[int, Milliseconds(300), "the time after which a client reads again"]
+    client_timeout_us: Annotated[int, Milliseconds(1000), "the time after which a client gives up"]
+
+    @property
+    def splits_by_size(self) -> bool:
+        """True if a partition is split for its bytes."""
+        return self.split_by in ("size", "size-and-load")
+
+    @property
+    def splits_by_load(self) -> bool:
+        """True if a partition is split for the requests it gets."""
+        return self.split_by in ("load", "size-and-load")
+
+    @property
+    def keeps_parent(self) -> bool:
+        """True if a partition that is split lives on, smaller, under its own id."""
+        return self.split_into == "one-new"
 
 
-def _splits(text: str) -> tuple[str, ...]:
-    splits = tuple(text.split(",")) if text else ()
-    try:
-        ranges_between(splits)
-    except UnsuitableSplit as error:
-        raise UsageError(f"Option splits cannot be {text!r}: {error}.", "Give keys in order, as in b,d.") from error
-    return splits
+OPTIONS = options_of(RangeSettings)
+"""Every option with its default."""

@@ -1,13 +1,13 @@
-"""What one host of `range-kv` keeps: its partitions, in a write-ahead log.
+"""The partitions of one host of `range-kv`, in a write-ahead log.
 
-Everything that changes them is one entry: a write, and a split just as well. So a split has happened or it has not,
-whatever crashes when, and no key is ever in both halves or in neither (KRP-R17). A partition that moves away is kept
-until the other host has it, but is served no more.
+Every change of them is one entry: a write, and a split just as well. So a crash leaves a split done or not begun, and
+no key is ever in both halves or in neither (KRP-R17). A partition that moves away is kept until the other host has it,
+but is served no more.
 
 Every so many entries a snapshot of all partitions takes their place, so that log and start stay short.
 
 Limits: a snapshot is written in one piece, so all partitions of a host must fit into memory twice. A partition that
-moves travels in one message, and is served by nobody meanwhile.
+moves travels in one message, and no host serves it meanwhile.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from faultline.systems_under_test.reference.range_kv.messages import InstallPart
 __all__ = ["SNAPSHOT_EVERY_ENTRIES", "DropPartition", "ErasedKey", "PartitionStore", "StoredKey"]
 
 SNAPSHOT_EVERY_ENTRIES = 10_000
-"""How many entries a host adds between two snapshots, unless told otherwise."""
+"""The entries that a host adds between two snapshots by default."""
 
 
 class StoredKey(msgspec.Struct, frozen=True, tag="stored-key"):
@@ -104,7 +104,7 @@ class PartitionStore:
         }
 
     def recover(self) -> None:
-        """Read the newest snapshot, and the log after it. Raises `UnusableSnapshot` and `CorruptLog`."""
+        """Read the newest snapshot, and the log after it. Raise `UnusableSnapshot` or `CorruptLog`."""
         state, entries = self._log.recover()
         if state is not None:
             self._restore(_STATE_DECODER.decode(state))
@@ -113,7 +113,7 @@ class PartitionStore:
             self._appliers[type(command)](command)
 
     def record(self, command: _Entry) -> None:
-        """Log and execute `command`; durable before anything sent from now on."""
+        """Log and execute `command`; it is durable before any later message leaves."""
         self._log.append(_ENCODER.encode(command))
         self._log.flush()
         self._appliers[type(command)](command)
@@ -123,10 +123,8 @@ class PartitionStore:
             self._log.compact(_ENCODER.encode(self._state()))
 
     def has_seen(self, partition: Partition) -> bool:
-        """Whether this generation of the partition, or a later one, is or was here."""
+        """Return whether this generation of the partition, or a later one, is or was here."""
         return self.last_generation.get(partition.id, 0) >= partition.generation
-
-    # -- snapshots ----------------------------------------------------------------------------------------------------
 
     def _note_due(self) -> None:
         self._snapshot_is_due = True
@@ -142,8 +140,6 @@ class PartitionStore:
         for left in state.leaving:
             self.leaving[left.partition.id] = (left.partition, self._new_partition(left.before, left.entries))
         self.last_generation = state.last_generation
-
-    # -- entries ------------------------------------------------------------------------------------------------------
 
     def _apply_host(self, command: HostPartition) -> None:
         self._hold(self._new_partition(command.partition))

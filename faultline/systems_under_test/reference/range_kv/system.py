@@ -1,7 +1,7 @@
 """The system `range-kv`: a store whose keys are divided by ranges, which split and move while clients go on.
 
-Each partition has one copy, on one host: a host that is away takes its ranges with it until it is back. What the store
-promises, it promises through crashes, and while ranges are split and moved.
+Each partition has one copy, on one host: while a host is down, its ranges are away. The promise holds through crashes,
+and while ranges are split and moved.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from faultline.systems_under_test.reference.range_kv.client import FUNCTIONS, Ra
 from faultline.systems_under_test.reference.range_kv.features import FEATURES
 from faultline.systems_under_test.reference.range_kv.invariants import range_invariants
 from faultline.systems_under_test.reference.range_kv.messages import MESSAGES
-from faultline.systems_under_test.reference.range_kv.mutants import MUTANTS, mutated_parts
 from faultline.systems_under_test.reference.range_kv.node import RangeNode
 from faultline.systems_under_test.reference.range_kv.options import OPTIONS, RangeSettings
+from faultline.systems_under_test.reference.range_kv.planted_bugs import BUGS
 
 __all__ = ["RangeKv"]
 
@@ -38,15 +38,15 @@ class RangeKv:
     patterns = ("key-range-partitions", "write-ahead-log", "generation-clock")
     functions = FUNCTIONS
     options: Mapping[str, OptionDescription] = OPTIONS
-    mutants: Mapping[str, Mutant] = MUTANTS
+    mutants: Mapping[str, Mutant] = BUGS.mutants
     features: tuple[Feature, ...] = FEATURES
     messages: tuple[type[msgspec.Struct], ...] = MESSAGES
 
     def node(
         self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], mutants: frozenset[str]
     ) -> RangeNode:
-        """A node with empty memory over `ports`. Raises UsageError for options or mutants it cannot use."""
-        return RangeNode(ports, members, RangeSettings.read(options), mutated_parts(mutants))
+        """Return a node with empty memory. Raise `UsageError` for options or planted bugs it cannot use."""
+        return RangeNode(ports, members, RangeSettings.read(options), BUGS.parts(mutants))
 
     def client(
         self,
@@ -56,9 +56,9 @@ class RangeKv:
         options: Mapping[str, str],
         mutants: frozenset[str],
     ) -> RangeClient:
-        """A client that asks the coordinator for the table, and the hosts for everything else."""
-        return RangeClient(ports, members[0], RangeSettings.read(options), mutated_parts(mutants).map)
+        """Return a client that asks the coordinator for the table, and the hosts for keys and ranges."""
+        return RangeClient(ports, members[0], RangeSettings.read(options), BUGS.parts(mutants).map)
 
     def invariants(self) -> list[Invariant]:
-        """Fresh instances of the system's invariants."""
+        """Return new instances of the system's invariants."""
         return range_invariants()

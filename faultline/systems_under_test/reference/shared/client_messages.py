@@ -1,6 +1,6 @@
-"""What clients and servers of `consistent-core` say to each other, and the commands they put into the log.
+"""The messages of clients and servers of a replicated log, and the commands they put into it.
 
-The messages servers exchange among themselves stand beside the patterns they belong to; `MESSAGES` lists all of them.
+The messages among servers stand beside the patterns they belong to; `MESSAGES` lists all of them.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ LoggedCommand = RegisterClient | ClientCommand | ExpireSessions | ExpireLease
 
 
 class SessionHeartbeat(msgspec.Struct, frozen=True, tag="session-heartbeat"):
-    """A client that has nothing to ask is alive; servers that do not lead pass it on."""
+    """A sign of life of a client without a request; servers that do not lead pass it on."""
 
     client_id: int
 
@@ -115,7 +115,7 @@ class RegisterClientRequest(msgspec.Struct, frozen=True, tag="register-client-re
 
 
 class RegisterClientResponse(msgspec.Struct, frozen=True, tag="register-client-response"):
-    """The session is in the log; its id."""
+    """The answer to a registration: the id of a session that is in the log."""
 
     correlation_id: int
     client_id: int
@@ -146,10 +146,10 @@ class ClientResponse(msgspec.Struct, frozen=True, tag="client-response"):
 
 
 class RedirectToLeader(msgspec.Struct, frozen=True, tag="redirect-to-leader"):
-    """This server does not lead; ask `leader_id`, or ask around when it is None (looking for a leader).
+    """This server does not lead; the client asks `leader_id` next, or any server when it is None.
 
-    `correlation_id` is the request number, or the correlation id of a registration. It says nothing about whether the
-    request was executed: a server that lost its leadership after it took the request answers with it, too.
+    `correlation_id` is the request number, or the correlation id of a registration. The request may have been executed
+    all the same: a server that lost its leadership after it took the request answers with a redirection, too.
     """
 
     correlation_id: int

@@ -1,4 +1,4 @@
-"""How far shipped fault sets move clocks, for systems that rest on clocks."""
+"""The effect of shipped fault sets on clocks, for systems that rest on clocks."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _WRONG = _RUNAWAY | {"all", "clock", "clocks", "steps"}
 
 
 def has_runaway_clocks(asked: Asked) -> bool:
-    """Do clocks run at another rate than a tenth more or less? No lease has a margin for that."""
+    """Return whether clocks may run more than a tenth too fast or too slow: no lease has a margin for that."""
     return not _RUNAWAY.isdisjoint(asked.faults)
 
 
 def has_wrong_clocks(asked: Asked) -> bool:
-    """Are wall clocks wrong by more than a tenth of a second?"""
+    """Return whether wall clocks may be wrong by more than a tenth of a second."""
     return not _WRONG.isdisjoint(asked.faults)

@@ -1,17 +1,17 @@
-"""How a server of `consistent-core` keeps its log short: low-water mark, snapshots and their installation.
+"""Compaction of a replicated log: low-water mark, snapshots and their installation.
 
 After every so many applied entries the server takes a snapshot of its store, sessions included, under the index of the
 last entry *applied*; the cleaner removes log files that the retained snapshots make superfluous; a follower that needs
-what was removed is sent the newest snapshot. This log rebuilds the state, so the time-based and the
-acknowledgement-based mark remove only what the snapshots can do without (LWM-R11): they keep *more*, the former for a
-window of time, the latter until every server has stored it.
+removed entries is sent the newest snapshot. This log rebuilds the state, so the time-based and the
+acknowledgement-based mark remove only entries that the snapshots cover (LWM-R11): they keep *more*, the former for a
+window of time, the latter until every server has stored them.
 
     applied ── every n entries ──► snapshot ── durable ──► mark ──► cleaner ──► segments deleted
                                       │
     lagging follower ◄── chunks ──────┘
 
-What all servers have stored only the leader knows. With an acknowledgement-based mark it tells the others before it
-cleans; an index that everybody stores stays true whoever leads later, because it was committed.
+Only the leader knows the entries that all servers have stored. With an acknowledgement-based mark it tells the others
+before it cleans; such an index stays true under later leaders, because it was committed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from zlib import crc32
 import msgspec
 
 from faultline.harness.world.ports import NodeId, Ports
-from faultline.systems_under_test.patterns.data_replication.flush_policy import LogFlushedLater
 from faultline.systems_under_test.patterns.data_replication.follower_handler import FollowerHandler
 from faultline.systems_under_test.patterns.data_replication.generation_clock import GenerationClock
 from faultline.systems_under_test.patterns.data_replication.leader_and_followers import LeaderElection, ServerRole
@@ -39,7 +38,6 @@ from faultline.systems_under_test.patterns.data_replication.low_water_mark impor
     TimeMark,
 )
 from faultline.systems_under_test.patterns.data_replication.replicated_log import ReplicatedLog
-from faultline.systems_under_test.patterns.data_replication.segmented_log import SegmentedLog
 from faultline.systems_under_test.patterns.data_replication.snapshot_installation import (
     InstallSnapshotRequest,
     InstallSnapshotResponse,
@@ -53,20 +51,19 @@ from faultline.systems_under_test.patterns.data_replication.snapshot_store impor
     decode_snapshot,
 )
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import WriteAheadLog
-from faultline.systems_under_test.reference.consistent_core.options import CoreSettings
 from faultline.systems_under_test.reference.shared.trace_events import SnapshotTaken, StateRestored
 
-__all__ = ["Compaction", "CompactionSettings", "SnapshottedState", "compaction_handlers", "log_of"]
+__all__ = ["Compaction", "CompactionSettings", "SnapshottedState", "compaction_handlers"]
 
 _NEVER = sys.maxsize
 
 
 class CompactionSettings(Protocol):
-    """The options that say when snapshots are taken, what they allow to go, and how they are sent."""
+    """The options of snapshots: when they are taken, how they are sent, and the entries they allow to go."""
 
     @property
     def snapshots_retained(self) -> int:
-        """How many snapshots are kept, and the log from the oldest of them on."""
+        """The number of snapshots kept, with the log from the oldest of them on."""
 
     @property
     def snapshot_every_entries(self) -> int:
@@ -74,7 +71,7 @@ class CompactionSettings(Protocol):
 
     @property
     def snapshot_chunk_bytes(self) -> int:
-        """How much of a snapshot is sent at once."""
+        """The part of a snapshot that is sent at once."""
 
     @property
     def heartbeat_interval_us(self) -> int:
@@ -86,21 +83,21 @@ class CompactionSettings(Protocol):
 
     @property
     def log_cleaning_interval_us(self) -> int:
-        """How long after one run of the cleaner the next one comes."""
+        """The time between two runs of the cleaner."""
 
     @property
     def log_retention_us(self) -> int:
-        """How old entries must be to go, with the mark `time`."""
+        """The age at which entries may go, with the mark `time`."""
 
 
 class SnapshottedState(Protocol):
     """The state behind the log."""
 
     def snapshot(self) -> bytes:
-        """The state as it is now."""
+        """Return the present state."""
 
     def restore(self, state: bytes) -> None:
-        """The state of a snapshot in place of this one. Raises `msgspec.MsgspecError` for bytes that are none."""
+        """Replace the state by that of a snapshot. Raise `msgspec.MsgspecError` for bytes that are none."""
 
 
 class Compaction:
@@ -134,10 +131,8 @@ class Compaction:
         self._stored_by_all = 0
         log.send_snapshot = self._send_snapshot
 
-    # -- life ---------------------------------------------------------------------------------------------------------
-
     def recover(self) -> None:
-        """Restore the newest usable snapshot, and the log after it. Raises `UnusableSnapshot` and `CorruptLog`."""
+        """Restore the newest usable snapshot, and the log after it. Raise `UnusableSnapshot` or `CorruptLog`."""
         snapshot = self._snapshots.recover()
         if snapshot is None:
             self._wal.recover()
@@ -161,17 +156,15 @@ class Compaction:
         self._sender.stop()
 
     def newest_index(self) -> int:
-        """The last entry of the newest snapshot; 0 when there is none."""
+        """Return the last entry of the newest snapshot; 0 when there is none."""
         newest = self._snapshots.newest
         return newest.index if newest is not None else 0
 
     def restore_newest(self) -> None:
-        """The state of the newest snapshot in place of that of now, which may be one that was never committed."""
+        """Replace the state, which may never have been committed, by that of the newest snapshot."""
         newest = self._snapshots.newest
         if newest is not None:
             self._store.restore(newest.state)
-
-    # -- taking snapshots ---------------------------------------------------------------------------------------------
 
     def request_snapshot(self) -> None:
         """Take a snapshot after the event that is being handled: once, however many entries it applies."""
@@ -199,23 +192,21 @@ class Compaction:
         )
 
     def snapshot_index(self) -> int:
-        """The entry that the state belongs to: the last one applied, which can be far behind the end of the log."""
+        """Return the entry that the state belongs to: the last one applied, perhaps far behind the end of the log."""
         return self._log.last_applied
 
     def covered_index(self) -> int:
-        """Up to where durable snapshots make the log superfluous."""
+        """Return the last index up to which durable snapshots make the log superfluous."""
         return self._snapshots.low_water_mark
 
     def publish(self, snapshot: Snapshot) -> None:
-        """Make `snapshot` durable; only what is retained on disk moves the mark."""
+        """Make `snapshot` durable; only snapshots retained on disk move the mark."""
         self._snapshots.publish(snapshot)
 
     def set_due(self) -> None:
-        """The next snapshot comes so many entries after the newest one."""
+        """Set the next snapshot due so many entries after the newest one."""
         newest = self._snapshots.newest
         self.due_index = (newest.index if newest is not None else 0) + self._settings.snapshot_every_entries
-
-    # -- cleaning -----------------------------------------------------------------------------------------------------
 
     def _mark(self) -> LowWaterMark:
         snapshots = self.snapshot_mark(self.covered_index)
@@ -235,15 +226,13 @@ class Compaction:
         return self._stored_by_all
 
     def handle_stored_by_all(self, _: NodeId, message: StoredByAll) -> None:
-        """Remember how far the logs of all servers reach."""
+        """Remember the index that the logs of all servers reach."""
         self._stored_by_all = max(self._stored_by_all, message.index)
 
     def _report(self, cleaned: LogCleaned) -> None:
         if cleaned.deleted:
             self._ports.trace.sometimes("log-cleaned")
         self._ports.trace.emit(cleaned)
-
-    # -- installing: the leader ---------------------------------------------------------------------------------------
 
     def _send_snapshot(self, follower: FollowerHandler) -> None:
         snapshot = self._snapshots.newest
@@ -259,8 +248,6 @@ class Compaction:
         index = self._sender.handle_response(source, response, self._ports.clock.monotonic_us())
         if index:
             self._log.note_installed(source, index)
-
-    # -- installing: the follower -------------------------------------------------------------------------------------
 
     def handle_install_request(self, source: NodeId, request: InstallSnapshotRequest) -> None:
         """Take a chunk of the leader's snapshot, and install it when it is whole (the generation was compared)."""
@@ -288,7 +275,9 @@ class Compaction:
         self._ports.network.send(to, response)
 
     def _install(self, snapshot: Snapshot) -> None:
-        """Snapshot first, log second: in between, recovery finds a log that the snapshot replaces."""
+        """Put a snapshot of the leader in place of the state, and of a log that does not agree with it."""
+        # Snapshot first, log second: a crash in between leaves a log that the snapshot replaces. The other way round it
+        # would leave a log that begins after entries no snapshot holds.
         self._snapshots.publish(snapshot)
         if self._wal.generation_at(snapshot.index) != snapshot.generation:
             self._wal.restart_after(snapshot.index, snapshot.generation)
@@ -319,22 +308,14 @@ class Compaction:
         )
 
     def applied_in(self, snapshot: Snapshot) -> int:
-        """The last entry that need not be applied any more."""
+        """Return the last entry that need not be applied any more."""
         return snapshot.index
-
-
-def log_of(ports: Ports, settings: CoreSettings, files: type[SegmentedLog] = SegmentedLog) -> WriteAheadLog:
-    """The write-ahead log of a server, in segments of the class `files`, flushed as the settings have it."""
-    if settings.flush_policy == "each-append":
-        return WriteAheadLog(ports.storage, segment_size_bytes_max=settings.segment_size_bytes, files=files)
-    interval_us = settings.flush_interval_us if settings.flush_policy == "interval" else 0
-    return LogFlushedLater(ports, interval_us, segment_size_bytes_max=settings.segment_size_bytes)
 
 
 def compaction_handlers(
     compaction: Compaction, election: LeaderElection, clock: GenerationClock
 ) -> dict[type, Callable[[NodeId, Any], None]]:
-    """The handlers of the messages of snapshots and marks, by type; installing is for the leader of the generation."""
+    """Return the handlers for snapshots and marks, by message type; installing is for the generation's leader."""
 
     def handle_request(source: NodeId, request: InstallSnapshotRequest) -> None:
         if request.generation < clock.generation:

@@ -1,4 +1,4 @@
-"""Which handler of a node takes which kind of message."""
+"""A table of the handlers of a node by the type of message."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ __all__ = ["HandlerTable"]
 
 
 class HandlerTable(dict[type, Callable[[NodeId, Any], None]]):
-    """Handlers by the type of message. A type without one is refused with UnexpectedMessage, not with a KeyError.
+    """Handlers by the type of message. A type without one is refused with `UnexpectedMessage`, not with a `KeyError`.
 
-    What a node sends to its clients is a message of the system too, so anything that speaks the protocol can bring it
-    here.
+    Any peer that speaks the protocol can send such a type: messages to clients, for instance, are of the system too.
     """
 
     def take(self, source: NodeId, message: Any) -> None:
-        """Let the handler of its type handle `message`. Raises UnexpectedMessage when there is none."""
+        """Let the handler of its type handle `message`. Raise `UnexpectedMessage` when there is none."""
         handler = self.get(type(message))
         if handler is None:
             raise UnexpectedMessage(message)

@@ -1,11 +1,11 @@
-"""The commands of a key-value store on one key, and what each does to the value there.
+"""The commands of a key-value store on one key, and their effects on its value.
 
 Reading and setting may be repeated without harm. *Increment* and *transfer* may not: done twice they count twice, which
-is what an idempotent receiver is for. *Add element* is the case between: a second time it changes nothing, but after
-nothing at all the element is lost.
+is the reason for an idempotent receiver. *Add element* is the case between: a repetition changes nothing, but if it is
+never executed the element is lost.
 
 `executed` is a pure function of value and command, so that every server comes to the same value, however it stores it.
-A value is never changed in place: an answer that was given earlier may still hold it.
+A value is never changed in place: an earlier answer may still hold it.
 """
 
 from __future__ import annotations
@@ -15,10 +15,12 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from faultline.harness.operation import Operation
 from faultline.harness.outcome import CAS_MISMATCH
 from faultline.systems_under_test.reference.shared.open_operation import UNSUPPORTED
 
 __all__ = [
+    "FUNCTIONS",
     "INSUFFICIENT_QUANTITY",
     "NO_SUCH_ACCOUNT",
     "AddElement",
@@ -37,11 +39,12 @@ __all__ = [
     "SetValue",
     "SetWithLease",
     "Transfer",
+    "command_of",
     "executed",
 ]
 
 INSUFFICIENT_QUANTITY = "insufficient-quantity"
-"""The error code of a transfer of more than there is; nothing was moved."""
+"""The error code of a transfer that exceeds the balance; nothing was moved."""
 
 NO_SUCH_ACCOUNT = "no-such-account"
 """The error code of a transfer from or to an account that the key does not hold; nothing was moved."""
@@ -51,7 +54,7 @@ WRONG_KIND_OF_VALUE = "wrong-kind-of-value"
 
 
 class GetValue(msgspec.Struct, frozen=True, tag="get-value"):
-    """Read `key`."""
+    """Read the value of `key`."""
 
     key: str
 
@@ -72,7 +75,7 @@ class CompareAndSet(msgspec.Struct, frozen=True, tag="compare-and-set"):
 
 
 class AddElement(msgspec.Struct, frozen=True, tag="add-element"):
-    """Add `element` to the set at `key`, a list in the order of adding; nothing happens when it is there."""
+    """Add `element` to the set at `key`, a list in the order of adding, unless the set has it."""
 
     key: str
     element: Any
@@ -93,7 +96,7 @@ class Increment(msgspec.Struct, frozen=True, tag="increment"):
 
 
 class DeleteKey(msgspec.Struct, frozen=True, tag="delete-key"):
-    """Remove `key`; the answer says whether it was there."""
+    """Remove `key`; the answer is whether it existed."""
 
     key: str
 
@@ -106,7 +109,7 @@ class RegisterLease(msgspec.Struct, frozen=True, tag="register-lease"):
 
 
 class RevokeLease(msgspec.Struct, frozen=True, tag="revoke-lease"):
-    """Its owner has no more use of the lease called `key`."""
+    """End the lease called `key`, which its owner needs no more."""
 
     key: str
     incarnation: int
@@ -135,7 +138,7 @@ class ListValues(msgspec.Struct, frozen=True, tag="list-values"):
 
 
 class GetLease(msgspec.Struct, frozen=True, tag="get-lease"):
-    """Read what is known of the lease called `key`; nothing if there is none."""
+    """Read the state of the lease called `key`; nothing if there is none."""
 
     key: str
 
@@ -165,11 +168,11 @@ Command = (
     | ListValues
     | GetLease
 )
-"""All that can be asked of a store. `executed` knows those of one key; leases and listings are `service_commands`."""
+"""All commands of a store. `executed` knows those of one key; leases and listings are `service_commands`."""
 
 
 class Executed(NamedTuple):
-    """What a command came to: the value of the key from now on, the code of an error, and the answer."""
+    """The effect of a command: the new value of the key, the code of an error, and the answer."""
 
     value: Any
     error: str | None = None
@@ -177,10 +180,10 @@ class Executed(NamedTuple):
 
 
 def executed(value: Any, command: Command) -> Executed:
-    """What `command` makes of `value`, what its key holds now (None for nothing).
+    """Return the effect of `command` on `value`, the present value of its key (None for none).
 
-    One that this store does not serve, or that is for values of another kind, has no effect: every replica applies it,
-    so it must not end them all.
+    A command that this store does not serve, or that is for values of another kind, has no effect: every replica
+    applies it, so it must not end them all.
     """
     effect = _EFFECTS.get(type(command))
     if effect is None:
@@ -237,3 +240,24 @@ _EFFECTS: Mapping[type, Callable[[Any, Any], Executed]] = {
     AddElement: _add_element,
     Transfer: _transfer,
 }
+
+
+def command_of(operation: Operation) -> Command | None:
+    """Return the command for an operation of a workload, whose values are those of Jepsen's; None if there is none."""
+    make = _COMMANDS.get(operation.f)
+    return None if make is None else make(operation.key or "", operation.value)
+
+
+_COMMANDS: dict[str, Callable[[str, Any], Command]] = {
+    "read": lambda key, _: GetValue(key),
+    "write": SetValue,
+    "cas": lambda key, value: CompareAndSet(key, *value),
+    "add": AddElement,
+    "append": AppendElement,
+    "increment": lambda key, value: Increment(key, 1 if value is None else value),
+    "generate": lambda key, _: Increment(key, 1),
+    "transfer": lambda key, value: Transfer(key, value["from"], value["to"], value["amount"]),
+}
+
+FUNCTIONS = tuple(_COMMANDS)
+"""The operations that have a command."""

@@ -1,15 +1,15 @@
-"""What nodes without a leader have in common: a replica and coordinator that asks others and waits for their answers.
+"""The common part of nodes without a leader: a replica and coordinator that asks others and waits for their answers.
 
-Everything that happens to such a node passes through its singular update queue, one at a time. What it waits for stands
-in its request waiting list; a timer of the node, as often as the expiration, gives up on what has waited too long. At
-each start it begins a new incarnation, durable before any message of it leaves, so that its correlation ids are never
-used again.
+Messages and timers of such a node pass through its singular update queue, one at a time. Open questions stand in its
+request waiting list; a timer, as often as the expiration, gives up on those that have waited too long. At each start
+the node begins a new incarnation, durable before any message of it leaves, so that its correlation ids are never used
+again.
 
 A node takes each request number of a client once. A client never repeats one, but a network may; executing a write
 again would make a second, newer write of it. The numbers seen are forgotten in a crash: so is the connection on which a
 network could repeat them.
 
-Two invariants of the request waiting list are checked on what these nodes report. Limit: that a request is answered
+Two invariants of the request waiting list are checked on the reports of these nodes. Limit: that a request is answered
 *in time* is checked after the heal only, since a paused node answers late and is right.
 """
 
@@ -52,18 +52,18 @@ _WAITS_MAX = 4
 _SLACK_US = 100_000
 
 Handlers = Mapping[type, Callable[[NodeId, Any], None]]
-"""What a node does with each type of message."""
+"""The handlers of a node by the type of message."""
 
 
 class _Sweep(msgspec.Struct, frozen=True):
-    """The node's own event: time to give up on what has waited too long."""
+    """The node's own event: time to give up on questions that have waited too long."""
 
 
 _SWEEP = _Sweep()
 
 
 class NodeStarted(msgspec.Struct, frozen=True):
-    """Trace: a new incarnation of the node begins; it has forgotten what it waited for."""
+    """Trace: a new incarnation of the node begins, without open questions."""
 
     incarnation: int
 
@@ -92,7 +92,7 @@ class WaitingSwept(msgspec.Struct, frozen=True):
 
 
 class LeaderlessNode(ABC):
-    """The common part of a node: implements `Node` over its ports. A subclass adds what it handles and recovers."""
+    """The common part of a node: implements `Node` over its ports. A subclass adds its handlers and its recovery."""
 
     def __init__(
         self,
@@ -113,10 +113,8 @@ class LeaderlessNode(ABC):
             self._handle, _QUEUE_CAPACITY, on_error=crash
         )
 
-    # -- Node ---------------------------------------------------------------------------------------------------------
-
     def start(self) -> None:
-        """Recover what is stored, and begin a new incarnation, durable before any message of it leaves."""
+        """Recover the stored state, and begin a new incarnation, durable before any message of it leaves."""
         self._recover()
         self._incarnation.recover()
         self._incarnation.adopt(self._incarnation.generation + 1)
@@ -131,27 +129,23 @@ class LeaderlessNode(ABC):
         self._queue.post((source, message))
 
     def status(self) -> NodeStatus:
-        """Every node is a replica; none leads."""
+        """Return the status: every node is a replica, and none leads."""
         return NodeStatus(role=READY, generation=self._incarnation.generation, detail={"waiting": len(self.waiting)})
 
     def _handle(self, item: tuple[NodeId, Any]) -> None:
         source, message = item
         self._handlers.take(source, message)
 
-    # -- what differs -------------------------------------------------------------------------------------------------
-
     @abstractmethod
     def _recover(self) -> None:
-        """Read what is stored."""
+        """Read the stored state."""
 
     @abstractmethod
     def _begin(self, requests: ReplicaRequests, ids: CorrelationIds) -> None:
-        """Take what this incarnation asks replicas with."""
+        """Take the means with which this incarnation asks replicas."""
 
     def _correlation_ids(self, incarnation: int) -> CorrelationIds:
         return CorrelationIds(incarnation)
-
-    # -- clients ------------------------------------------------------------------------------------------------------
 
     def _is_new(self, source: NodeId, number: int) -> bool:
         if number <= self._last_number.get(source, 0):
@@ -164,8 +158,6 @@ class LeaderlessNode(ABC):
         self.ports.trace.emit(RequestAnswered(client, number))
         self.ports.network.send(client, answer)
 
-    # -- what comes back ----------------------------------------------------------------------------------------------
-
     def _handle_answer(self, _: NodeId, response: Any) -> None:
         self.waiting.handle_response(response.correlation_id, response)
 
@@ -176,11 +168,8 @@ class LeaderlessNode(ABC):
             self.ports.trace.emit(WaitingSwept(len(self.waiting), oldest_us, self._expiration_us))
 
 
-# -- invariants -------------------------------------------------------------------------------------------------------
-
-
 class OneAnswerPerRequest(ReportingInvariant):
-    """RWL-I1, within an incarnation: whatever becomes of the replicas, the client hears once, and in time."""
+    """RWL-I1, within an incarnation: the client hears once, and in time, also when replicas are away."""
 
     id = "RWL-I1"
     statement = "A node that lives answers each request of a client once, as soon as it has waited long enough."
@@ -192,7 +181,7 @@ class OneAnswerPerRequest(ReportingInvariant):
     def observe(
         self, time_us: int, node: str, event: NodeStarted | RequestTaken | RequestAnswered, report: Report
     ) -> None:
-        """Remember what was taken since the node started, and forget what was answered."""
+        """Remember the requests taken since the node started, until they are answered."""
         if isinstance(event, NodeStarted):
             self._due_us[node] = {}
             return
@@ -205,7 +194,7 @@ class OneAnswerPerRequest(ReportingInvariant):
             self._breach(report, time_us, node, sentence)
 
     def finish(self, healed_us: int, end_us: int, report: Report) -> None:
-        """After the heal nothing holds an answer up."""
+        """Report a breach for each request without an answer long after the heal."""
         for node, open_requests in self._due_us.items():
             for (client, number), (taken_us, within_us) in open_requests.items():
                 if max(taken_us, healed_us) + within_us + _SLACK_US < end_us:
@@ -214,14 +203,14 @@ class OneAnswerPerRequest(ReportingInvariant):
 
 
 class NothingWaitsForLong(ReportingInvariant):
-    """RWL-I4: after a sweep nothing waits that is older than the expiration, so a quiet node waits for nothing."""
+    """RWL-I4: after a sweep no wait is older than the expiration, so a quiet node has none."""
 
     id = "RWL-I4"
-    statement = "After a sweep of the request waiting list, nothing in it has waited longer than the expiration."
+    statement = "After a sweep of the request waiting list, no request in it has waited longer than the expiration."
     events = (WaitingSwept,)
 
     def observe(self, time_us: int, node: str, event: WaitingSwept, report: Report) -> None:
-        """Look at the oldest."""
+        """Compare the oldest wait with the expiration."""
         if event.oldest_us > event.expiration_us:
             sentence = (
                 f"After a sweep of {node}, one of {event.waiting} waits was {event.oldest_us // 1_000} ms old;"
@@ -231,5 +220,5 @@ class NothingWaitsForLong(ReportingInvariant):
 
 
 def waiting_invariants() -> list[Invariant]:
-    """Fresh instances, for one run."""
+    """Return new instances, for one run."""
     return [OneAnswerPerRequest(), NothingWaitsForLong()]

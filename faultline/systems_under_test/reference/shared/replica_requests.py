@@ -1,13 +1,14 @@
-"""Asking replicas on behalf of a client: one message to each, and one conclusion from however many answers come.
+"""Questions to replicas on behalf of a client: one message to each, and one conclusion from their answers.
 
-Who answered is noted beside the answers, per distinct request, so that invariants can compare quorums by their members.
+The replicas that answered are noted beside the answers, per distinct request, so that invariants can compare quorums by
+their members.
 
 The coordinator of a leaderless operation sends the same request to every replica, itself included, under a correlation
-id each (request waiting list, RWL-R3 and RWL-R5). What waits is registered before anything is sent (RWL-R4).
+id each (request waiting list, RWL-R3 and RWL-R5). Each wait is registered before the first message leaves (RWL-R4).
 
 A message of a node to itself does not touch the network: it goes straight into the node's own update queue. Its answer
-is then counted before the node's own write is durable. That is sound, because whatever is sent because of it, the
-answer to the client included, leaves the outbox only after that write is.
+is then counted before the node's own write is durable. That is sound, because each message that follows from it, the
+answer to the client included, leaves the outbox only after that write is durable.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ Answer = TypeVar("Answer")
 
 
 class ReplicaRequests:
-    """Sends requests to replicas and gives their answers to what waits for them."""
+    """The sender of requests to replicas, which hands their answers to the waiting callbacks."""
 
     __slots__ = ("_ids", "_network", "_node_id", "_post_to_self", "waiting")
 
@@ -57,7 +58,7 @@ class ReplicaRequests:
     ) -> None:
         """Send `request(correlation id)` to each of `replicas`; `callback` gets an answer or an error from each.
 
-        Whoever answers is added to `heard` before the callback hears of it.
+        A replica that answers is added to `heard` before the callback hears of it.
         """
         requests = [(replica, self._ids.next()) for replica in replicas]
         for replica, correlation_id in requests:
@@ -74,7 +75,7 @@ class ReplicaRequests:
 
 
 class _Noting:
-    """Notes that `replica` answered, and passes everything on."""
+    """A callback that notes that `replica` answered, and passes the answer on."""
 
     __slots__ = ("_callback", "_heard", "_replica")
 
@@ -92,7 +93,7 @@ class _Noting:
 
 
 class QuorumAnswers(Generic[Answer]):
-    """Collects answers until there are enough to go on, or too few can still come; then says so, once.
+    """A collector of answers that calls back once: when there are enough, or when too few can still come.
 
     The twin of `WriteQuorumCallback` for questions whose answers matter. Answers after the conclusion go to `late`.
     """
@@ -107,7 +108,7 @@ class QuorumAnswers(Generic[Answer]):
         fail: Callable[[], None],
         late: Callable[[Answer], None] | None = None,
     ) -> None:
-        """`enough` gets the first `needed` answers of `replicas` replicas; `fail` is called when they cannot come."""
+        """Give `enough` the first `needed` answers of `replicas` replicas; call `fail` when they cannot come."""
         self._needed = needed
         self._spare = replicas - needed
         self._enough = enough
@@ -118,7 +119,7 @@ class QuorumAnswers(Generic[Answer]):
         self._done = False
 
     def on_response(self, response: Answer) -> None:
-        """One replica answered."""
+        """Count the answer of a replica."""
         if self._done:
             if self._late is not None:
                 self._late(response)
@@ -129,7 +130,7 @@ class QuorumAnswers(Generic[Answer]):
             self._enough(self._answers)
 
     def on_error(self, error: Exception) -> None:
-        """One replica will not answer."""
+        """Count a replica that will not answer."""
         self._errors += 1
         if not self._done and self._errors > self._spare:
             self._done = True

@@ -1,9 +1,9 @@
-"""A client that keeps a copy of the partition table, asks whom it names, and looks again when that was wrong.
+"""A client that keeps a copy of the partition table, asks the node that it names, and looks again when that was wrong.
 
-The table is asked of an informant: of one node after the other, until one is there. All attempts of one operation carry
-the same number, so a write is executed once however often it is sent, also when its partition moves in between. A
-refusal says that *this* attempt was not executed; an earlier one may have been. So only an operation that was never
-sent is definitely over without effect; all others that find no answer in time are unknown.
+It asks an informant for the table: one node after the other, until one answers. All attempts of one operation carry the
+same number, so a write is executed once however often it is sent, also when its partition moves in between. A refusal
+says that *this* attempt was not executed; an earlier one may have been. So only an operation that was never sent is
+definitely over without effect; all others without an answer in time are unknown.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from faultline.systems_under_test.reference.shared.open_operation import TIMEOUT
 __all__ = ["NO_TABLE", "TableClient", "TableSettings"]
 
 NO_TABLE = "no-partition-table"
-"""Nobody was known in time who has the key's partition, so the request was never sent."""
+"""The error when no owner of the key's partition was known in time, so that the request was never sent."""
 
 _PAUSE_US = 20_000
 
@@ -36,19 +36,19 @@ KeyCommand = TypeVar("KeyCommand", bound=Command)
 
 
 class TableSettings(Protocol):
-    """How long such a client waits; all in microseconds."""
+    """The times that such a client waits, in microseconds."""
 
     @property
     def client_timeout_us(self) -> int:
-        """After how long it gives up."""
+        """The time after which it gives up."""
 
     @property
     def request_timeout_us(self) -> int:
-        """After how long it asks again."""
+        """The time after which it asks again."""
 
     @property
     def table_refresh_us(self) -> int:
-        """After how long it asks for the table again, unless a refusal comes first."""
+        """The time after which it asks for the table again, unless a refusal comes first."""
 
 
 class TableClient(ABC, Generic[Table, KeyCommand]):
@@ -68,30 +68,26 @@ class TableClient(ABC, Generic[Table, KeyCommand]):
         self._command: KeyCommand | None = None
         self._open = OpenOperation(ports)
 
-    # -- what differs -------------------------------------------------------------------------------------------------
-
     _registry: OutcomeRegistry
 
     @abstractmethod
     def _command_of(self, operation: Operation) -> KeyCommand | None:
-        """The command to send for `operation`; None when there is none."""
+        """Return the command to send for `operation`; None when there is none."""
 
     @abstractmethod
     def _ask_for_table(self) -> None:
-        """Ask the informant, who is there or not."""
+        """Ask the informant for the table."""
 
     @abstractmethod
     def _request(self, command: KeyCommand) -> tuple[NodeId, Any] | None:
-        """Whom to send what; None while the table names nobody."""
-
-    # -- PortClient ---------------------------------------------------------------------------------------------------
+        """Return the node to ask, and the request; None while the table names no node."""
 
     def start(self) -> None:
         """Ask for the table."""
         self._ask_for_table()
 
     def invoke(self, operation: Operation, done: Callable[[Outcome], None]) -> None:
-        """Perform `operation`."""
+        """Perform `operation`, and call `done` once."""
         command = self._command_of(operation)
         if command is None:
             done(self._registry.outcome(UNSUPPORTED))
@@ -104,10 +100,8 @@ class TableClient(ABC, Generic[Table, KeyCommand]):
             self._ask_for_table()
         self._transmit()
 
-    # -- what comes ---------------------------------------------------------------------------------------------------
-
     def _is_awaited(self, message: Any) -> bool:
-        """Does it belong to the open operation? What belongs to an earlier request is late, and ignored."""
+        """Return whether a message belongs to the open operation; one to an earlier request is late, and ignored."""
         return bool(self._open) and message.request_number == self._number
 
     def _take_answer(self, source: NodeId, value: Any, error: str | None) -> None:
@@ -120,8 +114,6 @@ class TableClient(ABC, Generic[Table, KeyCommand]):
             if self._open and not self._was_sent:
                 self._transmit()
 
-    # -- attempts -----------------------------------------------------------------------------------------------------
-
     def _transmit(self) -> None:
         assert self._command is not None
         request = self._request(self._command)
@@ -133,11 +125,11 @@ class TableClient(ABC, Generic[Table, KeyCommand]):
         self._open.expect(self._times.request_timeout_us, self._handle_silence)
 
     def _pause(self) -> None:
-        """What is not known or was refused may be known soon."""
+        """Wait for a moment: the owner may be known soon."""
         self._open.expect(_PAUSE_US, self._try_again)
 
     def _handle_silence(self) -> None:
-        """Neither who was asked nor, perhaps, the informant is there: ask another node for the table."""
+        """Ask another node for the table, because the owner is silent and the informant may be, too."""
         self._ports.trace.sometimes("client-retried")
         members = self._members
         self._informant = members[(members.index(self._informant) + 1) % len(members)]

@@ -1,4 +1,4 @@
-"""What a server of `consistent-core` reports about itself, beside the events of the patterns it is built from.
+"""The reports of a server of a replicated log about itself, beside the events of the patterns it is built from.
 
 Marks (`sometimes`), each a situation a campaign should have reached:
 

@@ -1,8 +1,8 @@
 """The client of `transactional-kv`: carries out one transaction at a time, with timers and messages.
 
-What is asked of whom, and what is tried again, stands in `transaction_client`; here requests are numbered, repeated
-while nobody answers, and given up when the client's time is over. Then the outcome is *info* if a commit was asked for
-and not answered, and otherwise a definite failure: who has not asked for a commit will not get one.
+`transaction_client` decides which node is asked for what, and what is tried again. This module numbers requests,
+repeats them until a node answers, and gives up when the client's time is over. The outcome is then *info* if a commit
+was asked for and not answered; otherwise it is a definite failure, because no coordinator commits unasked.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from faultline.systems_under_test.patterns.data_partitioning.transaction_client 
     TransactionExecutor,
 )
 from faultline.systems_under_test.reference.shared.open_operation import TIMEOUT, UNSUPPORTED, OpenOperation
+from faultline.systems_under_test.reference.transactional_kv.group_messages import ToGroup
+from faultline.systems_under_test.reference.transactional_kv.groups import GroupLocations, groups_of
 from faultline.systems_under_test.reference.transactional_kv.messages import REQUESTS, AskRollback, Reply
 from faultline.systems_under_test.reference.transactional_kv.options import TransactionSettings, host_of
 from faultline.systems_under_test.reference.transactional_kv.programs import (
@@ -31,14 +33,14 @@ from faultline.systems_under_test.reference.transactional_kv.programs import (
     program_of,
 )
 
-__all__ = ["DEFINITE_ERRORS", "TransactionalKvClient"]
+__all__ = ["DEFINITE_ERRORS", "GroupClient", "TransactionalKvClient"]
 
 _ABORTED = "transaction-aborted"
 _NOT_COMMITTED = "not-committed"
 _FORGOTTEN = "outcome-forgotten"
 
 DEFINITE_ERRORS = OutcomeRegistry((INSUFFICIENT_BALANCE, _ABORTED, _NOT_COMMITTED, UNSUPPORTED))
-"""After these nothing of the transaction has happened or will happen. Every other error is indefinite."""
+"""The errors after which nothing of the transaction has happened or will happen. Every other error is indefinite."""
 
 
 class TransactionalKvClient:
@@ -58,7 +60,7 @@ class TransactionalKvClient:
         self._number = 0
 
     def start(self) -> None:
-        """Nothing to prepare."""
+        """Do nothing: there is nothing to prepare."""
 
     def invoke(self, operation: Operation, done: Callable[[Outcome], None]) -> None:
         """Perform `operation`, one of the functions in `programs`."""
@@ -73,13 +75,13 @@ class TransactionalKvClient:
         self._go_on(None)
 
     def receive(self, source: NodeId, message: Reply) -> None:
-        """Take an answer; what does not belong to the request at hand is late, and ignored."""
+        """Take an answer; one to an earlier request is late, and ignored."""
         if self._open and self._call is not None and message.number == self._number:
             self._call = None
             self._go_on(Answer(message.error, message.value, message.ref, message.time))
 
     def _go_on(self, answer: Answer | None) -> None:
-        """One step further: the next request, a pause, or the end."""
+        """Take the next step: a request, a pause, or the end."""
         try:
             step = self._steps.send(answer)
         except StopIteration as end:
@@ -129,10 +131,38 @@ class TransactionalKvClient:
             self._transmit()
 
     def _give_up(self) -> None:
-        """Time is over. What cannot have been committed is taken back, so that nobody has to wait for a timeout."""
+        """End the operation, because its time is over."""
+        # A transaction that cannot be committed is rolled back, so that its locks do not wait for a timeout. One in
+        # doubt is left alone: it may be committed already, and only the coordinator knows.
         ref, in_doubt = self._executor.ref, self._executor.in_doubt
         self._call = None
         if ref is not None and not in_doubt:
             self._number += 1
             self._send(NodeId(ref.id.server), AskRollback(self._number, ref.id))
         self._open.end(DEFINITE_ERRORS.outcome(TIMEOUT if in_doubt else _NOT_COMMITTED))
+
+
+class GroupClient(TransactionalKvClient):
+    """The client of a replicated `transactional-kv`: it asks groups instead of nodes, and must find their leaders.
+
+    An answer comes from the leader itself, so the client learns its place; when none comes, it asks the next member.
+    """
+
+    def __init__(self, ports: Ports, members: tuple[NodeId, ...], settings: TransactionSettings) -> None:
+        groups = groups_of(members, settings.replicas)
+        super().__init__(ports, tuple(groups), settings)
+        self._locations = GroupLocations(groups, ports.clock, settings.client_timeout_us)
+
+    def receive(self, source: NodeId, message: Reply) -> None:
+        """Take an answer, and note the node it came from."""
+        if self._call is not None and message.number == self._number:
+            self._locations.heard(self._call.node, source)
+        super().receive(source, message)
+
+    def _send(self, to: NodeId, request: Any) -> None:
+        self._ports.network.send(self._locations.leader_of(to), ToGroup(to, self._ports.node_id, request))
+
+    def _handle_silence(self) -> None:
+        if self._call is not None:
+            self._locations.try_next(self._call.node)
+        super()._handle_silence()

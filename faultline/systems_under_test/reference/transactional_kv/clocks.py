@@ -33,32 +33,29 @@ class Times(ABC):
 
     @abstractmethod
     def tick(self) -> HybridTimestamp:
-        """See `Stamps`."""
+        """Return the next time after the largest one seen."""
 
     def update_to(self, time: HybridTimestamp) -> None:
-        """See `Stamps`."""
         self._latest = max(self._latest, time)
 
     def ceiling(self, time: HybridTimestamp) -> HybridTimestamp:
-        """See `Stamps`."""
         return HybridTimestamp(time.wall_us + _RESERVED_TICKS, 0)
 
     def accepts(self, time: HybridTimestamp) -> bool:
-        """Can a request with this time be served? One from too far ahead would drag all clocks along."""
+        """Return whether a request with this time can be served: a time from far ahead would drag all clocks along."""
         return True
 
     def start_time(self, seen: HybridTimestamp) -> Promise[HybridTimestamp]:
-        """See `CommitTimes`."""
         self.update_to(seen)
         return _now(self.tick())
 
     def commit_time(self, voted: HybridTimestamp) -> Promise[HybridTimestamp]:
-        """See `CommitTimes`: the largest vote."""
+        """Return the largest vote."""
         self.update_to(voted)
         return _now(voted)
 
     def retry(self) -> None:  # noqa: B027  # a hook: only an oracle can be silent
-        """From time to time: ask again for what was not answered."""
+        """Ask again, from time to time, for an answer that did not come."""
 
 
 class HybridTimes(Times):
@@ -70,19 +67,17 @@ class HybridTimes(Times):
         self._clock = HybridClock(ports.clock.wall_us)
 
     def tick(self) -> HybridTimestamp:
-        """See `Stamps`."""
         return self._clock.now()
 
     def update_to(self, time: HybridTimestamp) -> None:
-        """See `Stamps`."""
         self._clock.update_to(time)
 
     def ceiling(self, time: HybridTimestamp) -> HybridTimestamp:
-        """See `Stamps`: a tenth of a second ahead."""
+        """Return a time a tenth of a second ahead."""
         return HybridTimestamp(time.wall_us + _RESERVED_US, 0)
 
     def accepts(self, time: HybridTimestamp) -> bool:
-        """Not more than the permitted jump ahead of the wall clock, or of what this node has taken over already."""
+        """Return whether `time` is within the permitted jump of the wall clock, or of the latest time taken over."""
         ahead_of = max(self._ports.clock.wall_us(), self._clock.latest_time.wall_us)
         return time.wall_us - ahead_of <= self._forward_jump_us
 
@@ -95,11 +90,9 @@ class LamportTimes(Times):
         self._clock = LamportClock()
 
     def tick(self) -> HybridTimestamp:
-        """See `Stamps`."""
         return HybridTimestamp(self._clock.tick(0), 0)
 
     def update_to(self, time: HybridTimestamp) -> None:
-        """See `Stamps`."""
         self._clock.update_to(time.wall_us)
 
 
@@ -114,28 +107,28 @@ class OracleTimes(Times):
         self._asked: dict[int, tuple[int, Promise[HybridTimestamp]]] = {}
 
     def tick(self) -> HybridTimestamp:
-        """See `Stamps`: the next time after the largest seen, which is not taken."""
+        """Return the next time after the largest seen, without taking it."""
         return HybridTimestamp(self._latest.wall_us + 1, 0)
 
     def start_time(self, seen: HybridTimestamp) -> Promise[HybridTimestamp]:
-        """See `CommitTimes`: from the oracle."""
+        """Ask the oracle for a time."""
         return self._ask(above=0)
 
     def commit_time(self, voted: HybridTimestamp) -> Promise[HybridTimestamp]:
-        """See `CommitTimes`: from the oracle, asked after the last vote, and above it.
+        """Ask the oracle, after the last vote, for a time above it.
 
         After a restart a participant votes above the ceiling it had reserved, which the oracle need not have reached.
         """
         return self._ask(above=voted.wall_us)
 
     def handle_time(self, answer: OracleTime) -> None:
-        """The oracle's answer."""
+        """Take the oracle's answer."""
         asked = self._asked.pop(answer.number, None)
         if asked is not None:
             asked[1].complete(answer.time)
 
     def retry(self) -> None:  # a hook: only an oracle can be silent
-        """Ask again; a time that is given out twice for one request is used once."""
+        """Ask again. When the oracle gives out two times for one request, only the first is used."""
         for number, (above, _) in self._asked.items():
             self._send(self._oracle, OracleTimeRequest(number, above))
 

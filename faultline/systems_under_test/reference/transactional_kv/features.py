@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from faultline.systems_under_test.reference.consistent_core.features import ELECTION_FEATURES, LOG_FEATURES
+from faultline.systems_under_test.reference.raft.features import ELECTION_FEATURES, LOG_FEATURES
 from faultline.systems_under_test.system import Feature
 
 __all__ = ["FEATURES"]
@@ -16,7 +16,7 @@ FEATURES = (
     Feature("lock-wait-ended", "a transaction waited too long for a lock", unless={"policy": "error"}),
     Feature("transaction-wounded", "an older transaction took a lock away", needs={"policy": "wound-wait"}),
     Feature("transaction-tried-again", "a client began its transaction anew"),
-    Feature("transaction-timed-out", "a coordinator rolled back what it had heard nothing of for too long"),
+    Feature("transaction-timed-out", "a coordinator rolled back a transaction without news for too long"),
     Feature("open-transaction-lost", "a participant had forgotten an open transaction, and refused it"),
     Feature("voted-no", "a participant would not commit"),
     Feature("in-doubt-after-restart", "a participant came back prepared, without the decision"),
@@ -31,4 +31,4 @@ FEATURES = (
     Feature("deposed-leader-held-answers-back", "a leader lost its role before an answer was safe", unless=_ALONE),
     *(msgspec.structs.replace(feature, needs={}, unless=_ALONE) for feature in (*ELECTION_FEATURES, *LOG_FEATURES)),
 )
-"""All that the system can enter."""
+"""The states and steps that runs of the system can reach."""

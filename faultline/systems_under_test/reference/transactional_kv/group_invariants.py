@@ -1,9 +1,9 @@
 """The invariants of a replicated `transactional-kv`: those of a replicated log for each group, those of transactions
-for groups in place of nodes, and what only fail-over can break.
+for groups in place of nodes, and those that only fail-over can break.
 
-What a leader reports of transactions has been held back until its group's log had come that far, so it is a fact of the
-group. What it reports from memory, locks and waits, it reports for its own leadership: the next one knows nothing of
-it. A leader that does not know yet that it is deposed may still hand out locks; nobody can commit with them.
+A leader's report of a transaction is held back until its group's log has come that far, so it is a fact of the group.
+Its reports from memory, of locks and waits, concern its own leadership: the next leader knows nothing of them. A leader
+that does not know yet that it is deposed may still hand out locks; no transaction can commit with them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from faultline.harness.invariant import Breach, FinalInvariant, Invariant, Repor
 from faultline.systems_under_test.patterns.data_partitioning.transaction_locks import LockMode
 from faultline.systems_under_test.patterns.data_partitioning.transaction_messages import TransactionId
 from faultline.systems_under_test.patterns.data_partitioning.transaction_records import Finished, Promised
-from faultline.systems_under_test.reference.consistent_core.invariants import (
+from faultline.systems_under_test.reference.raft.invariants.agreement import (
     AppliedEntriesAgree,
     GenerationsAlongTheLogAscend,
     GenerationsAscend,
@@ -28,16 +28,16 @@ from faultline.systems_under_test.reference.consistent_core.invariants import (
     OneVotePerGeneration,
     TruncationSparesTheMark,
 )
-from faultline.systems_under_test.reference.consistent_core.leadership_invariants import (
+from faultline.systems_under_test.reference.raft.invariants.leadership import (
     ServersLeadInNewGenerations,
 )
-from faultline.systems_under_test.reference.consistent_core.replicated_log_invariants import (
+from faultline.systems_under_test.reference.raft.invariants.replicated_log import (
     AppliedInOrderUpToTheMark,
     CommittedEntriesAreOnAQuorumOfDisks,
     FollowersConverge,
     LeadersOnlyAppend,
 )
-from faultline.systems_under_test.reference.consistent_core.storage_invariants import STORAGE_INVARIANTS
+from faultline.systems_under_test.reference.raft.invariants.storage import STORAGE_INVARIANTS
 from faultline.systems_under_test.reference.transactional_kv.group_messages import (
     LeadershipEvent,
     ReplicaEvent,
@@ -85,7 +85,7 @@ _OF_A_LOG: tuple[Callable[[], Any], ...] = (
 
 
 def _interested(invariants: Iterable[Invariant]) -> _Interested:
-    """Who wants to see which kind of event: most of them want one or two of many."""
+    """Return the invariants by the kinds of events that they observe: most observe one or two of many."""
     found: _Interested = {}
     for invariant in invariants:
         for event in invariant.events:
@@ -94,7 +94,7 @@ def _interested(invariants: Iterable[Invariant]) -> _Interested:
 
 
 def _decoded(event: Any, kind: type[msgspec.Struct]) -> Any:
-    """An event inside an event: itself in the simulated world, plain data in a real node's trace."""
+    """Return an event inside an event: an object in the simulated world, plain data in a real node's trace."""
     return event if isinstance(event, kind) else msgspec.convert(event, kind)
 
 
@@ -117,7 +117,7 @@ class GroupLogs:
         self._groups: dict[str, _Interested] = {}
 
     def observe(self, time_us: int, node: str, event: ReplicaEvent, report: Report) -> None:
-        """Show it to whoever wants it, of the group's own instances."""
+        """Show the event to those of the group's own instances that observe its kind."""
         group = self._groups.get(event.group)
         if group is None:
             group = self._groups[event.group] = _interested(invariant() for invariant in _OF_A_LOG)
@@ -125,7 +125,7 @@ class GroupLogs:
             invariant.observe(time_us, node, _decoded(event.event, kind), _naming(event.group, report))
 
     def finish(self, healed_us: int, end_us: int, report: Report) -> None:
-        """The end of the run, for those that look at it."""
+        """Finish the invariants that look at the end of a run."""
         for name, group in self._groups.items():
             _finish(group, healed_us, end_us, _naming(name, report))
 
@@ -140,12 +140,12 @@ def _naming(group: str, report: Report) -> Report:
 class GroupTransactions:
     """The invariants of transactions with groups for nodes; breaches carry their ids.
 
-    Locks and waits belong to one leadership. What is held to the end is what the latest leader holds: an earlier one
-    does not matter. Times that were read and stored belong to the group, whoever led.
+    Locks and waits belong to one leadership. Locks held to the end are those of the latest leader: an earlier one does
+    not matter. Times that were read and stored belong to the group, under any leader.
     """
 
     id = "TPC-I6"
-    statement = "Each group keeps the invariants of a participant, from TPC-I6 to TPC-I9 and HYC-I5, whoever leads it."
+    statement = "Each group keeps the invariants of a participant, from TPC-I6 to TPC-I9 and HYC-I5, under any leader."
     events = (LeadershipEvent,)
     needs_order = True
 
@@ -156,7 +156,7 @@ class GroupTransactions:
         self._latest: dict[str, int] = {}
 
     def observe(self, time_us: int, node: str, event: LeadershipEvent, report: Report) -> None:
-        """Show it as the report of the group, or of its leader at the time."""
+        """Show the event as a report of the group, or of its leader at the time."""
         group, generation = event.group, event.generation
         latest = self._latest[group] = max(generation, self._latest.get(group, 0))
         leader = f"{group} (generation {generation})"
@@ -170,7 +170,7 @@ class GroupTransactions:
             invariant.observe(time_us, name, _decoded(event.event, kind), report)
 
     def finish(self, healed_us: int, end_us: int, report: Report) -> None:
-        """The end of the run, for the latest leaders."""
+        """Finish the invariants of the latest leaders."""
         _finish(self._of_the_latest, healed_us, end_us, report)
 
 
@@ -178,7 +178,7 @@ class GroupDecisionsAgree(ReportingInvariant):
     """TPC-I2. A rollback counts where the group had promised: without a promise it only forgets, and may learn anew."""
 
     id = "TPC-I2"
-    statement = "A transaction ends alike in all groups that promised, whoever leads them; committed under one time."
+    statement = "A transaction ends alike in all groups that promised, under any leaders; committed under one time."
     events = (LeadershipEvent,)
 
     def __init__(self) -> None:
@@ -197,10 +197,10 @@ class GroupDecisionsAgree(ReportingInvariant):
 
 
 class PromisesOutliveTheirLeader(ReportingInvariant):
-    """TPC-R44, from both sides: what a leader had promised, and on what a coordinator has counted."""
+    """TPC-R44, from both sides: the promises of a leader, and the votes that a coordinator has counted."""
 
     id = "TPC-R44"
-    statement = "Who takes over a group takes over every promise that anybody heard of, with all its locks."
+    statement = "A new leader of a group takes over every promise that left the group, with all its locks."
     events = (LeadershipEvent,)
     needs_order = True
 
@@ -248,10 +248,10 @@ class PromisesOutliveTheirLeader(ReportingInvariant):
 
 
 class TimesAscendOverLeaders(ReportingInvariant):
-    """TPC-S18 for an oracle that is a group: in the order in which its times leave, whoever leads."""
+    """TPC-S18 for an oracle that is a group: its times ascend in the order in which they leave, under any leader."""
 
     id = "TPC-S18"
-    statement = "The oracle's times ascend, whoever leads its group."
+    statement = "The oracle's times ascend, under any leader of its group."
     events = (LeadershipEvent,)
     needs_order = True
 
@@ -275,7 +275,7 @@ class TimesAscendOverLeaders(ReportingInvariant):
 
 
 def group_invariants() -> list[Invariant]:
-    """Fresh instances, for one run."""
+    """Return new instances, for one run."""
     return [
         GroupLogs(),
         GroupTransactions(),

@@ -1,4 +1,4 @@
-"""What crosses the network between the nodes of a replicated `transactional-kv`, and what they report of groups."""
+"""The messages between the nodes of a replicated `transactional-kv`, and the events they report of groups."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ __all__ = ["GROUP_MESSAGES", "LeadershipEvent", "ReplicaEvent", "ToGroup", "ToRe
 
 
 class ToGroup(msgspec.Struct, frozen=True, tag="to-group"):
-    """For whoever leads `group`, from the group or the client `source`; passed on at most once."""
+    """A message for the leader of `group`, from the group or the client `source`; passed on at most once."""
 
     group: str
     source: str
@@ -73,7 +73,7 @@ class ToGroup(msgspec.Struct, frozen=True, tag="to-group"):
 
 
 class ToReplica(msgspec.Struct, frozen=True, tag="to-replica"):
-    """For one member of `group`: votes, entries, snapshots."""
+    """A message for one member of `group`: a vote, entries, a part of a snapshot."""
 
     group: str
     message: (

@@ -1,8 +1,8 @@
-"""A node of a replicated `transactional-kv`: its members of several groups, and the way to those who lead the others.
+"""A node of a replicated `transactional-kv`: its members of several groups, and the way to the leaders of the others.
 
-Everything that happens to it goes through one update queue. Messages for a group that another node leads are passed on,
-once, to the leader that its member here follows; the answer comes from the leader itself, so whoever asked learns
-where it is.
+Messages, timers and the node's own events go through one update queue. A message for a group that another node leads is
+passed on, once, to the leader that the member here follows. The answer comes from the leader itself, so that the sender
+learns its place.
 """
 
 from __future__ import annotations
@@ -21,10 +21,9 @@ from faultline.systems_under_test.reference.transactional_kv.group_messages impo
     ToReplica,
     VoteTaken,
 )
-from faultline.systems_under_test.reference.transactional_kv.group_replica import GroupReplica
+from faultline.systems_under_test.reference.transactional_kv.group_replica import GroupParts, GroupReplica
 from faultline.systems_under_test.reference.transactional_kv.groups import groups_of
 from faultline.systems_under_test.reference.transactional_kv.options import TransactionSettings
-from faultline.systems_under_test.reference.transactional_kv.parts import Parts
 
 __all__ = ["GroupedNode"]
 
@@ -41,22 +40,22 @@ class _Task:
 class GroupedNode:
     """One node: implements `Node` over its ports."""
 
-    def __init__(self, ports: Ports, members: tuple[NodeId, ...], settings: TransactionSettings, parts: Parts) -> None:
+    def __init__(
+        self, ports: Ports, members: tuple[NodeId, ...], settings: TransactionSettings, parts: GroupParts
+    ) -> None:
         self.ports = ports
-        self._groups = groups_of(members, settings.group.replication_factor)
+        self._groups = groups_of(members, settings.replicas)
         self._routes = parts.routes(ports, self._groups, 2 * settings.resend_us, self._leader_here)
         self._queue: SingularUpdateQueue[tuple[NodeId, Any], None] = SingularUpdateQueue(
             self._handle, _QUEUE_CAPACITY, on_error=crash
         )
         self.replicas = {
-            group: (parts.replica or GroupReplica)(
+            group: parts.replica(
                 ports, group, of_group, tuple(self._groups), settings, parts, self._routes.send, self._enter
             )
             for group, of_group in self._groups.items()
             if ports.node_id in of_group
         }
-
-    # -- Node ---------------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
         """Recover every group from storage."""
@@ -68,7 +67,7 @@ class GroupedNode:
         self._queue.post((source, message))
 
     def status(self) -> NodeStatus:
-        """A leader is who leads any group; its generation is that of the group that changed its leader most often."""
+        """Return the status: a node leads if it leads any group, in the highest generation among those it leads."""
         led = {group: replica.generation for group, replica in self.replicas.items() if replica.leads}
         return NodeStatus(
             role=(ServerRole.LEADING if led else ServerRole.FOLLOWING).value,
@@ -90,8 +89,6 @@ class GroupedNode:
             message.run()
         else:
             raise UnexpectedMessage(message)
-
-    # -- between groups -----------------------------------------------------------------------------------------------
 
     def _leader_here(self, group: NodeId) -> NodeId | None:
         replica = self.replicas.get(group)

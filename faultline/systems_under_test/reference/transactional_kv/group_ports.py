@@ -6,12 +6,12 @@ written before it is on the disk, and a crash loses what had not left. Here a me
 records before it are *committed in the group*, and only while this leader holds its lease; when it is deposed, what
 had not left is lost, and so is its memory. The next leader starts like a process after a crash: from the log.
 
-That is all there is to replicated two-phase commit (TPC-R44): a vote rests on a promise that a majority stores, an
-answer to a client and a decision rest on a commit point that a majority stores, and what was only in memory, buffers
-and read locks, is gone with the leader, whose successor therefore votes no.
+Replicated two-phase commit (TPC-R44) needs no more than that. A vote rests on a promise that a majority stores; an
+answer to a client and a decision rest on a commit point that a majority stores. Buffers and read locks, which were only
+in memory, are gone with the leader; its successor therefore votes no.
 
-The lease makes the answers safe that no record precedes: "I do not know this transaction" is true at a deposed leader,
-and false in the group. It rests on monotonic clocks that drift apart by less than the margin between lease and
+The lease makes answers safe that no record precedes: "I do not know this transaction" is true at a deposed leader, and
+false in the group. It rests on monotonic clocks that drift apart by less than the margin between lease and
 election timeout (LOG-R22 to LOG-R25).
 """
 
@@ -33,9 +33,6 @@ from faultline.systems_under_test.reference.transactional_kv.group_messages impo
 __all__ = ["GroupStorage", "LeadershipPorts", "Outbox", "ReplicaPorts", "Standing"]
 
 
-# -- a member ----------------------------------------------------------------------------------------------------------
-
-
 class ReplicaPorts:
     """The ports of one member of `group`: implements `Ports`; peers are nodes, and see the group's messages only."""
 
@@ -51,11 +48,10 @@ class ReplicaPorts:
 
     @property
     def random(self) -> ReplicaPorts:
-        """Itself: a stream of each group, or all of a node's groups would stand for election at once."""
+        """These ports: a stream of each group, or all of a node's groups would stand for election at once."""
         return self
 
     def uniform_us(self, stream: str, low_us: int, high_us: int) -> int:
-        """See `RandomSource`."""
         return self._random.uniform_us(f"{self._group}-{stream}", low_us, high_us)
 
 
@@ -67,36 +63,28 @@ class GroupStorage:
         self._prefix = f"{group}."
 
     def files(self) -> list[str]:
-        """See `Storage`."""
         prefix = self._prefix
         return [file[len(prefix) :] for file in self._storage.files() if file.startswith(prefix)]
 
     def read(self, file: str) -> bytes:
-        """See `Storage`."""
         return self._storage.read(self._prefix + file)
 
     def append(self, file: str, data: bytes) -> None:
-        """See `Storage`."""
         self._storage.append(self._prefix + file, data)
 
     def write(self, file: str, data: bytes) -> None:
-        """See `Storage`."""
         self._storage.write(self._prefix + file, data)
 
     def truncate(self, file: str, size: int) -> None:
-        """See `Storage`."""
         self._storage.truncate(self._prefix + file, size)
 
     def rename(self, old: str, new: str) -> None:
-        """See `Storage`."""
         self._storage.rename(self._prefix + old, self._prefix + new)
 
     def delete(self, file: str) -> None:
-        """See `Storage`."""
         self._storage.delete(self._prefix + file)
 
     def fsync(self, file: str) -> None:
-        """See `Storage`."""
         self._storage.fsync(self._prefix + file)
 
 
@@ -123,28 +111,25 @@ class _ReplicaTrace:
         self._trace.emit(ReplicaEvent(self._group, type(event).__name__, event))
 
 
-# -- a leader ----------------------------------------------------------------------------------------------------------
-
-
 class Standing(Protocol):
-    """What a leader knows of its log and of its followers."""
+    """A leader's knowledge of its log and of its followers."""
 
     @property
     def generation(self) -> int:
         """The generation in which it leads."""
 
     def written_index(self) -> int:
-        """The last record, of which no other node may have heard yet."""
+        """Return the index of the last record, which may be on this node only."""
 
     def replicated_index(self) -> int:
-        """The last record that is committed in the group."""
+        """Return the index of the last record that is committed in the group."""
 
     def holds_lease(self) -> bool:
-        """Is it certain that nobody else leads?"""
+        """Return whether it is certain that no other node leads."""
 
 
 class Outbox:
-    """What a leader has sent and reported and not let go of, in order."""
+    """The messages and reports of a leader that may not leave yet, in order."""
 
     def __init__(self, standing: Standing) -> None:
         self._standing = standing
@@ -154,7 +139,8 @@ class Outbox:
         return len(self._held)
 
     def add(self, told: msgspec.Struct, effect: Callable[[], None]) -> None:
-        """`effect` tells it once everything written so far is replicated: now, or when `release` finds it so."""
+        """Call `effect`, which tells `told`, once all records so far are replicated: now, or at a later `release`."""
+        # Whatever is held keeps back all that comes after it, or a later message could overtake an earlier one.
         index = self._standing.written_index()
         if self._held or not self.may_leave(index):
             self._held.append((index, effect))
@@ -162,22 +148,22 @@ class Outbox:
             effect()
 
     def release(self) -> None:
-        """More may be replicated, or the lease renewed."""
+        """Let go of what may leave, after more was replicated or the lease renewed."""
         held = self._held
         while held and self.may_leave(held[0][0]):
             held.popleft()[1]()
 
     def close(self) -> None:
-        """The leadership is over: what was held back never happened."""
+        """End the leadership: what was held back never happened."""
         self._held.clear()
 
     def may_leave(self, index: int) -> bool:
-        """Do all records up to `index` stand in the group's log for good, and is this its leader?"""
+        """Return whether the records up to `index` are committed, and this is certainly the leader."""
         return index <= self._standing.replicated_index() and self._standing.holds_lease()
 
 
 class LeadershipPorts:
-    """The ports of a group's leader, or of who stands by to become it: implements `Ports`, itself as most of them.
+    """The ports of a group's leader, or of a member that stands by to become it: implements `Ports` and most of them.
 
     `route` reaches a group or a client. Timers ring through `enter`, the node's queue, as long as `is_open`.
     """
@@ -207,45 +193,39 @@ class LeadershipPorts:
 
     @property
     def network(self) -> LeadershipPorts:
-        """Itself."""
         return self
 
     @property
     def timers(self) -> LeadershipPorts:
-        """Itself."""
         return self
 
     @property
     def trace(self) -> LeadershipPorts:
-        """Itself."""
         return self
 
     def close(self) -> None:
-        """The leadership is over."""
+        """End the leadership."""
         self.is_open = False
         if self.outbox:
             self.sometimes("deposed-leader-held-answers-back")
         self.outbox.close()
 
-    # -- Network, Trace, Timers ---------------------------------------------------------------------------------------
-
     def send(self, to: NodeId, message: msgspec.Struct) -> None:
-        """See `Network`: after all records so far are replicated."""
+        """Send `message` after all records so far are replicated."""
         self.outbox.add(message, lambda: self._route(to, message))
 
     send_ahead = send
 
     def emit(self, event: msgspec.Struct) -> None:
-        """See `Trace`: in order with what is sent, so that nothing is reported that never happened."""
+        """Report `event` in order with the messages, so that no report tells of a step that never happened."""
         told = LeadershipEvent(self.node_id, self._standing.generation, type(event).__name__, event)
         self.outbox.add(event, lambda: self._trace.emit(told))
 
     def after(self, delay_us: int, callback: Callable[[], None]) -> Timer:
-        """See `Timers`."""
         return self._timers.after(delay_us, lambda: self._enter(lambda: self._ring(callback)))
 
     def every(self, interval_us: int, callback: Callable[[], None]) -> Timer:
-        """See `Timers`: until the leadership is over."""
+        """Ring at intervals until the leadership is over."""
         timer = self._timers.every(interval_us, lambda: self._enter(lambda: self._ring(callback, timer)))
         return timer
 

@@ -3,14 +3,14 @@
     requests ──▶ node of the group (coordinator, participant) ── records ──▶ replicated log ──▶ members
              ◀── outbox: what the records up to there allow ◀── high-water mark ──┘
 
-Every member has the node in memory, and keeps it up to date by replaying what is committed: it *stands by*. A member
-that was elected appends a no-op; when that is applied, all that was ever committed is replayed, and the node begins to
-serve: it takes up the prepared transactions with their locks, rolls back what has no decision and sends what has one,
-by the same code as after a restart. Serving, its memory is ahead of the log, as a node's is ahead of its disk; so a
-deposed leader throws it away and builds a new one from its snapshot and its log.
+Every member has the node in memory, and keeps it up to date by replaying committed entries: it *stands by*. A member
+that was elected appends a no-op. Once that is applied, every earlier committed entry is replayed too, and the node
+begins to serve: it takes up the prepared transactions with their locks, rolls back those without a decision and sends
+the decisions of the others, by the same code as after a restart. While it serves, its memory is ahead of the log, as a
+node's is ahead of its disk. A deposed leader therefore throws it away and builds a new one from its snapshot and log.
 
-Snapshots are the node's records (`records`). Standing by they belong to the last entry applied. A leader's belong to
-the last entry *written*: they are taken at once and published when that one is committed.
+Snapshots are the node's records (`records`). A member that stands by takes them for the last entry applied. A leader
+takes them for the last entry *written*, at once, and publishes them when that entry is committed.
 
 Sources: Patterns of Distributed Systems ch. 21, "Using Replicated Log"; multi-raft as in TiKV and CockroachDB.
 """
@@ -18,6 +18,7 @@ Sources: Patterns of Distributed Systems ch. 21, "Using Replicated Log"; multi-r
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 from zlib import crc32
 
@@ -46,10 +47,10 @@ from faultline.systems_under_test.reference.shared.compaction import Compaction,
 from faultline.systems_under_test.reference.shared.handler_table import HandlerTable
 from faultline.systems_under_test.reference.shared.trace_events import EntryApplied, NodeStarted
 from faultline.systems_under_test.reference.transactional_kv.group_messages import TookOver
-from faultline.systems_under_test.reference.transactional_kv.group_ports import LeadershipPorts, ReplicaPorts
-from faultline.systems_under_test.reference.transactional_kv.node import TransactionalKvNode
+from faultline.systems_under_test.reference.transactional_kv.group_ports import LeadershipPorts, Outbox, ReplicaPorts
+from faultline.systems_under_test.reference.transactional_kv.groups import GroupRoutes
+from faultline.systems_under_test.reference.transactional_kv.node import Parts, TransactionalKvNode
 from faultline.systems_under_test.reference.transactional_kv.options import TransactionSettings
-from faultline.systems_under_test.reference.transactional_kv.parts import Parts
 from faultline.systems_under_test.reference.transactional_kv.records import (
     Record,
     decode_record,
@@ -58,7 +59,7 @@ from faultline.systems_under_test.reference.transactional_kv.records import (
     encode_state,
 )
 
-__all__ = ["GroupReplica", "LeaderCompaction", "ReplicatedRecords"]
+__all__ = ["GroupParts", "GroupReplica", "LeaderCompaction", "ReplicatedRecords"]
 
 _BATCH_ENTRIES_MAX = 64
 _BATCH_SIZE_BYTES = 65536
@@ -69,7 +70,7 @@ Enter = Callable[[Callable[[], None]], None]
 
 
 class ReplicatedRecords:
-    """The group's log as the node on top writes to it: implements `NodeLog`; read back by standing by, not here."""
+    """The group's log as the node on top writes to it: implements `NodeLog`. A member that stands by reads it back."""
 
     def __init__(self, log: ReplicatedLog, wal: WriteAheadLog) -> None:
         self._log = log
@@ -77,24 +78,23 @@ class ReplicatedRecords:
         self._unsent: list[bytes] = []
 
     def append(self, record: Record) -> None:
-        """See `NodeLog`."""
         self._unsent.append(encode_record(record))
 
     def flush(self) -> None:
-        """See `NodeLog`: one batch to all members."""
+        """Send the records to all members, as one batch."""
         batch, self._unsent = self._unsent, []
         if batch:
             self._log.append_batch_and_replicate(DATA, batch)
 
     def recover(self) -> list[Record]:
-        """See `NodeLog`: whoever stands by has replayed everything."""
+        """Return no record: the member has replayed all of them while it stood by."""
         return []
 
     def compact(self, state: bytes) -> None:
-        """See `NodeLog`: snapshots are the member's business."""
+        """Do nothing: the member takes the snapshots."""
 
     def written_index(self) -> int:
-        """The index of the last record."""
+        """Return the index of the last record."""
         return self._wal.last_index + len(self._unsent)
 
 
@@ -105,11 +105,13 @@ class LeaderCompaction(Compaction):
     _taken: Snapshot | None = None
 
     def snapshot_index(self) -> int:
-        """The entry that the state belongs to."""
+        """Return the index of the entry that the state belongs to."""
         return self.written_index()
 
     def take_snapshot(self) -> None:
-        """Take it now, and publish it when its last entry is committed."""
+        """Take a snapshot now, and publish it when its last entry is committed."""
+        # An uncommitted entry may be overwritten by the next leader, and with it the state: such a snapshot must not be
+        # used by a restart, and the log below it must stay.
         index = self.snapshot_index()
         if index <= self._log.last_applied:
             super().take_snapshot()
@@ -117,7 +119,7 @@ class LeaderCompaction(Compaction):
             self._taken = Snapshot(index, self._wal.generation_at(index), self._store.snapshot())
 
     def note_applied(self, index: int) -> None:
-        """More is committed."""
+        """Publish the snapshot that was taken if entries up to `index` allow it, or take the next."""
         taken = self._taken
         if taken is not None and index >= taken.index:
             self._taken = None
@@ -126,7 +128,7 @@ class LeaderCompaction(Compaction):
             self.request_snapshot()
 
     def stop_leading(self) -> None:
-        """What was not committed may never be."""
+        """Drop a snapshot whose entries were not committed: they may never be."""
         super().stop_leading()
         if self._taken is not None:
             self._taken = None
@@ -146,7 +148,7 @@ class GroupReplica:
         members: tuple[NodeId, ...],
         groups: tuple[NodeId, ...],
         settings: TransactionSettings,
-        parts: Parts,
+        parts: GroupParts,
         route: Callable[[NodeId, NodeId, Any], None],
         enter: Enter,
     ) -> None:
@@ -166,10 +168,10 @@ class GroupReplica:
         self.election = self._new_election(members)
         self.log = ReplicatedLog(self.ports, members, self._wal, self._clock, self, self._timing())
         self._records = ReplicatedRecords(self.log, self._wal)
-        self.compaction = LeaderCompaction(self.ports, settings.group, self._wal, self.log, self, enter)
+        self.compaction = LeaderCompaction(self.ports, settings, self._wal, self.log, self, enter)
         self.compaction.written_index = self._state_index
         self._heartbeats = HeartBeatScheduler(
-            ports.timers, settings.group.heartbeat_interval_us, lambda: enter(self._heartbeat)
+            ports.timers, settings.heartbeat_interval_us, lambda: enter(self._heartbeat)
         )
         self._leading_since_us = 0
         self._handlers = HandlerTable(
@@ -183,8 +185,8 @@ class GroupReplica:
         self._stand_by()
 
     def _new_election(self, members: tuple[NodeId, ...]) -> RaftElection:
-        group = self._settings.group
-        timeout_us = group.election_timeout_us
+        settings = self._settings
+        timeout_us = settings.election_timeout_us
         clock = self.ports.clock
         context = ElectionContext(
             self.ports,
@@ -195,7 +197,7 @@ class GroupReplica:
             lambda: self._enter(self.election.election_timeout),
             ElectionTiming(
                 timeout_us=timeout_us,
-                interval_us=group.heartbeat_interval_us,
+                interval_us=settings.heartbeat_interval_us,
                 vote_stickiness=True,
                 silence_us_min=timeout_us,
             ),
@@ -204,17 +206,15 @@ class GroupReplica:
         return RaftElection(context, pre_vote=True)
 
     def _timing(self) -> ReplicationTiming:
-        group = self._settings.group
+        settings = self._settings
         return ReplicationTiming(
             batch_entries_max=_BATCH_ENTRIES_MAX,
             batch_size_bytes=_BATCH_SIZE_BYTES,
             in_flight_max=_IN_FLIGHT_MAX,
-            retransmit_us=2 * group.heartbeat_interval_us,
-            silent_us=group.election_timeout_us,
-            quiet_us=group.heartbeat_interval_us // 2,
+            retransmit_us=2 * settings.heartbeat_interval_us,
+            silent_us=settings.election_timeout_us,
+            quiet_us=settings.heartbeat_interval_us // 2,
         )
-
-    # -- life ---------------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
         """Recover log, generation and vote; then wait for a leader."""
@@ -225,18 +225,16 @@ class GroupReplica:
         self.election.start()
 
     def receive(self, source: NodeId, message: Any) -> None:
-        """A message of another member's."""
+        """Take a message of another member."""
         self._handlers.take(source, message)
 
     @property
     def leads(self) -> bool:
-        """Is this the leader, as it believes?"""
+        """True if this member believes that it leads."""
         return self.election.role is ServerRole.LEADING
 
-    # -- the node on top ----------------------------------------------------------------------------------------------
-
     def _stand_by(self) -> None:
-        """A node with empty memory, to be filled from snapshot and log."""
+        """Make a node with empty memory, to be filled from snapshot and log."""
         self.leadership = LeadershipPorts(
             self._node_ports,
             self.group,
@@ -250,6 +248,7 @@ class GroupReplica:
         self.is_serving = False
 
     def _serve(self) -> None:
+        # Set first: an entry that is applied from now on must not be replayed into a node that is ahead of it.
         self.is_serving = True
         self.ports.trace.sometimes("group-served-by-new-leader")
         self.node.serve()
@@ -257,7 +256,8 @@ class GroupReplica:
         self.leadership.emit(TookOver(promises, ended))
 
     def _start_anew(self) -> None:
-        """Forget what this leader knew, and read again what is committed."""
+        """Forget the memory of this leader, and read the committed entries again."""
+        # The outbox is closed before anything else: its messages rest on entries that the next leader may not have.
         self.leadership.close()
         self._stand_by()
         self.compaction.restore_newest()
@@ -269,56 +269,48 @@ class GroupReplica:
         if entry.kind == DATA:
             self.node.replay(decode_record(entry.data))
 
-    # -- Standing -----------------------------------------------------------------------------------------------------
-
     @property
     def generation(self) -> int:
-        """See `Standing`."""
         return self._clock.generation
 
     def written_index(self) -> int:
-        """See `Standing`."""
         return self._records.written_index()
 
     def replicated_index(self) -> int:
-        """See `Standing`."""
         return self.log.high_water_mark.value
 
     def holds_lease(self) -> bool:
-        """See `Standing`: a majority promised, within the lease, to elect nobody else for longer than that."""
+        """Return whether a majority promised, within the lease, to elect no other node for longer than it."""
         if not self.leads:
             return False
         now_us = self.log.stamp_us()
         contact_us = self.log.quorum_contact_us(now_us)
-        return contact_us is not None and now_us - contact_us < self._settings.group.leader_lease_us
-
-    # -- the state for snapshots --------------------------------------------------------------------------------------
+        return contact_us is not None and now_us - contact_us < self._settings.leader_lease_us
 
     def _state_index(self) -> int:
         return self.written_index() if self.is_serving else self.log.last_applied
 
     def snapshot(self) -> bytes:
-        """The node's records, without what is over for long."""
+        """Return the node's records, without the transactions that ended long ago."""
         self.node.forget_what_is_over()
         return encode_state(self.node.records())
 
     def restore(self, state: bytes) -> None:
-        """The state of a snapshot in place of this one. Raises `msgspec.MsgspecError` for bytes that are none."""
+        """Replace the state by that of a snapshot. Raise `msgspec.MsgspecError` for bytes that are none."""
         records = decode_state(state)
         self.leadership.close()
         self._stand_by()
         for record in records:
             self.node.replay(record)
 
-    # -- LogListener, ElectionListener --------------------------------------------------------------------------------
-
     def apply(self, entry: LogEntry) -> None:
-        """An entry is committed: who stands by replays it, who serves lets go of what waited for it."""
+        """Replay a committed entry when standing by; let go of the messages that waited for it when serving."""
         self.ports.trace.emit(EntryApplied(entry.index, entry.generation, crc32(entry.data), 0, 0, True))
         if self.is_serving:
             self.leadership.outbox.release()
         else:
             self._replay(entry)
+            # The no-op of this generation is the first entry whose commit shows that all before it are committed too.
             if entry.kind == NO_OP and self.leads and entry.generation == self._clock.generation:
                 self._enter(self._serve_if_leading)
         self.compaction.note_applied(entry.index)
@@ -328,7 +320,7 @@ class GroupReplica:
             self._serve()
 
     def became_leader(self) -> None:
-        """Heartbeats at once, then the no-op that finds out what is committed."""
+        """Send heartbeats at once, then append the no-op that finds out what is committed."""
         self.log.start_leading()
         self._leading_since_us = self.log.stamp_us()
         self.log.send_heartbeats()
@@ -336,14 +328,12 @@ class GroupReplica:
         self.log.append_and_replicate(NO_OP, b"")
 
     def stepped_down(self) -> None:
-        """What was in memory only is lost, with what was not let go of."""
+        """Lose the memory that is ahead of the log, and the messages that were held back."""
         self._heartbeats.stop()
         self.log.stop_leading()
         self.compaction.stop_leading()
         if self.is_serving:
             self._start_anew()
-
-    # -- leading and following ----------------------------------------------------------------------------------------
 
     def _heartbeat(self) -> None:
         if not self.leads:
@@ -359,7 +349,7 @@ class GroupReplica:
     def _reaches_a_quorum(self) -> bool:
         now_us = self.log.stamp_us()
         since_us = max(self._leading_since_us, self.log.quorum_contact_us(now_us) or 0)
-        return now_us - since_us < _STEP_DOWN_AFTER_ELECTION_TIMEOUTS * self._settings.group.election_timeout_us
+        return now_us - since_us < _STEP_DOWN_AFTER_ELECTION_TIMEOUTS * self._settings.election_timeout_us
 
     def _handle_replication_response(self, source: NodeId, response: ReplicationResponse) -> None:
         generation = self._clock.generation
@@ -376,3 +366,12 @@ class GroupReplica:
             return
         self.election.follow(request.generation, source)
         self.log.handle_replication_request(source, request)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupParts(Parts):
+    """The classes a node is built from, with those that only replicated groups have."""
+
+    outbox: type[Outbox] = Outbox
+    routes: type[GroupRoutes] = GroupRoutes
+    replica: type[GroupReplica] = GroupReplica

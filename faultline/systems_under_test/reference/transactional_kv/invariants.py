@@ -1,7 +1,7 @@
 """The invariants of `transactional-kv`, checked on what its nodes report while a run goes on.
 
-Nothing is concluded from what a node intends while it may die in the same instant: a participant hears of a decision
-only after that is durable, and a new process says up to which time answers can have left the one before it.
+They conclude nothing from a node's intention, because it may die in the same instant. A participant hears of a
+decision only after that is durable, and a new process reports the latest time at which an answer can have left before.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 _HELD_US_MAX = 2_500_000
-"""Longer than a client, a timeout and the questions after it can take together when everything works."""
+"""The time that a client, a timeout and the questions after it can take together when everything works, and more."""
 
 
 class DecisionsAgree(ReportingInvariant):
@@ -50,7 +50,7 @@ class DecisionsAgree(ReportingInvariant):
         self._ends: dict[TransactionId, tuple[str, Finished]] = {}
 
     def observe(self, time_us: int, node: str, event: Finished, report: Report) -> None:
-        """Compare with how it ended elsewhere, or here before."""
+        """Compare with the end at other participants, or here before."""
         first, end = self._ends.setdefault(event.id, (node, event))
         if end.time != event.time:
             sentence = f"Transaction {event.id} {_told(end)} at {first} and {_told(event)} at {node}."
@@ -58,7 +58,7 @@ class DecisionsAgree(ReportingInvariant):
 
 
 class LocksExclude(ReportingInvariant):
-    """TPC-I6: who reads shares, who writes is alone; and nobody takes a lock from a transaction that is prepared."""
+    """TPC-I6: readers share a lock, a writer has it alone; and a prepared transaction loses none."""
 
     id = "TPC-I6"
     statement = "No two owners of a lock conflict, and a prepared transaction keeps its locks until it knows its end."
@@ -109,7 +109,7 @@ class LocksExclude(ReportingInvariant):
 
 
 class TheOlderWounds(ReportingInvariant):
-    """TPC-R26: the direction of age in which nobody waits in a circle."""
+    """TPC-R26: wounds follow age, so that transactions cannot wait in a circle."""
 
     id = "TPC-R26"
     statement = "A transaction is wounded by an older one only."
@@ -123,17 +123,19 @@ class TheOlderWounds(ReportingInvariant):
 
 
 class WaitsHaveAReason(ReportingInvariant):
-    """TPC-I7, when a wait comes to its bound: then at least somebody stood in the way."""
+    """TPC-I7: a wait that comes to its bound had an owner of the lock in its way."""
 
     id = "TPC-I7"
-    statement = "Who waits for a lock waits for an owner of it, and under wait-die only for younger ones."
+    statement = (
+        "A transaction that waits for a lock waits for an owner of it, and under wait-die only for younger ones."
+    )
     events = (WaitEnded,)
 
     def observe(self, time_us: int, node: str, event: WaitEnded, report: Report) -> None:
-        """Look at whom it waited for."""
+        """Compare its age with those of the owners it waited for."""
         older = [owner for owner in event.owners if not owner.is_younger_than(event.ref)]
         if not event.owners:
-            sentence = f"At {node} transaction {event.ref.id} waited in vain for {event.key}, which nobody held."
+            sentence = f"At {node} transaction {event.ref.id} waited in vain for {event.key}, which was free."
             self._breach(report, time_us, node, sentence)
         elif event.dies and older:
             sentence = f"At {node} transaction {event.ref.id} waited for {older[0].id}, which is older."
@@ -151,7 +153,7 @@ class LocksAreFreedInTheEnd(ReportingInvariant):
         self._since: dict[str, dict[TransactionId, int]] = {}
 
     def observe(self, time_us: int, node: str, event: msgspec.Struct, report: Report) -> None:
-        """Follow who holds locks since when; a restart only carries over what is prepared, and says so."""
+        """Follow the owners of locks; a restart keeps those of prepared transactions, and reports them again."""
         since = self._since.setdefault(node, {})
         if isinstance(event, ParticipantStarted):
             since.clear()
@@ -161,7 +163,7 @@ class LocksAreFreedInTheEnd(ReportingInvariant):
             since.pop(event.id, None)
 
     def finish(self, healed_us: int, end_us: int, report: Report) -> None:
-        """Complain about what is held for too long, faults not counted."""
+        """Report a breach for each lock that is held too long after the faults."""
         for node, since in self._since.items():
             for transaction, held_us in since.items():
                 if end_us - max(held_us, healed_us) > _HELD_US_MAX:
@@ -172,7 +174,7 @@ class LocksAreFreedInTheEnd(ReportingInvariant):
 class NothingBelowARead(ReportingInvariant):
     """TPC-I9: a snapshot that was read never changes.
 
-    What a crash took back before it was durable is stored again, under the same time; who read it then saw it already.
+    A value that a crash took back before it was durable is stored again under the same time; earlier readers saw it.
     """
 
     id = "TPC-I9"
@@ -199,7 +201,7 @@ class NothingBelowARead(ReportingInvariant):
 
 
 class OneTimePerTransaction(ReportingInvariant):
-    """HYC-I5: what belongs together has one version."""
+    """HYC-I5: the values of a transaction have one version."""
 
     id = "HYC-I5"
     statement = "All values of a transaction are stored under one time."
@@ -221,7 +223,7 @@ def _told(end: Finished) -> str:
 
 
 def transactional_kv_invariants() -> list[Invariant]:
-    """Fresh instances, for one run."""
+    """Return new instances, for one run."""
     return [
         DecisionsAgree(),
         LocksExclude(),

@@ -1,6 +1,6 @@
-"""What clients and servers of `transactional-kv` say to each other; `MESSAGES` lists all that crosses the network.
+"""The messages of `transactional-kv` between clients and servers; `MESSAGES` lists all that cross the network.
 
-A client numbers its requests; a repetition carries the same number, and so does the one kind of reply there is.
+A client numbers its requests. A repetition carries the same number, and so does the reply.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = [
 
 
 class Begin(msgspec.Struct, frozen=True, tag="begin-transaction"):
-    """A new transaction, of the age of `first`; the client knows of the time `seen`."""
+    """Begin a transaction of the age of `first`, at a time after `seen`, the latest that the client knows of."""
 
     number: int
     first: TransactionRef | None
@@ -44,7 +44,7 @@ class Begin(msgspec.Struct, frozen=True, tag="begin-transaction"):
 
 
 class AddKey(msgspec.Struct, frozen=True, tag="add-key"):
-    """The transaction is about to touch `key`."""
+    """Note that the transaction is about to touch `key`."""
 
     number: int
     id: TransactionId
@@ -71,21 +71,21 @@ class PutInTransaction(msgspec.Struct, frozen=True, tag="put-in-transaction"):
 
 
 class AskCommit(msgspec.Struct, frozen=True, tag="ask-commit"):
-    """Commit, and say whether you did."""
+    """Commit the transaction, and answer whether it is committed."""
 
     number: int
     id: TransactionId
 
 
 class AskRollback(msgspec.Struct, frozen=True, tag="ask-rollback"):
-    """Give it up."""
+    """Give the transaction up."""
 
     number: int
     id: TransactionId
 
 
 class ReadTime(msgspec.Struct, frozen=True, tag="read-time"):
-    """At what time shall I read?"""
+    """Ask for a time to read at."""
 
     number: int
     seen: HybridTimestamp
@@ -110,14 +110,14 @@ class Reply(msgspec.Struct, frozen=True, tag="reply"):
 
 
 class OracleTimeRequest(msgspec.Struct, frozen=True, tag="oracle-time-request"):
-    """A server asks the timestamp oracle for a time, above that one."""
+    """Ask the timestamp oracle, from a server, for a time above that one."""
 
     number: int
     above: int = 0
 
 
 class OracleTime(msgspec.Struct, frozen=True, tag="oracle-time"):
-    """A time that nobody else gets."""
+    """A time that is given out once."""
 
     number: int
     time: HybridTimestamp

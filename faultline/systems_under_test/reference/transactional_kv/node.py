@@ -1,14 +1,14 @@
 """A node of `transactional-kv`: coordinator of the transactions that began here, participant with the keys it holds.
 
-A coordinator talks to the participant beside it as to any other, over the network: so that one too hears of a decision
-only when it is durable. Messages and timers go through the node's update queue, one at a time. Both roles write to one
-log.
+A coordinator talks to the participant beside it as to any other, over the network, so that this one too hears of a
+decision only when it is durable. Messages and timers go through the node's update queue, one at a time. Both roles
+write to one log.
 
     client ── begin, keys, commit ──▶ coordinator ── prepare, commit, roll back ──▶ participants (the own one too)
            ── get, put ─────────────▶ participant ── vote, done, what happened? ──▶ coordinator
 
-With `clock=oracle` the first node is the timestamp oracle as well. With `replication_factor=3` the same class is what
-the leader of a group runs, over a replicated log: see `group_ports` and `group_replica`.
+With `clock=oracle` the first node is the timestamp oracle as well. With `replication_factor=3` the leader of a group
+runs the same class, over a replicated log: see `group_ports` and `group_replica`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ from faultline.systems_under_test.patterns.data_partitioning.transaction_message
     RollBackTransaction,
     Vote,
 )
-from faultline.systems_under_test.patterns.data_partitioning.two_phase_commit import Outcome
+from faultline.systems_under_test.patterns.data_partitioning.transaction_participant import Participant
+from faultline.systems_under_test.patterns.data_partitioning.two_phase_commit import Coordinator, Outcome
 from faultline.systems_under_test.patterns.data_replication.promise import Promise
 from faultline.systems_under_test.patterns.data_replication.singular_update_queue import SingularUpdateQueue, crash
 from faultline.systems_under_test.patterns.distributed_time.hybrid_clock import HybridTimestamp
@@ -53,7 +54,6 @@ from faultline.systems_under_test.reference.transactional_kv.messages import (
     Reply,
 )
 from faultline.systems_under_test.reference.transactional_kv.options import TransactionSettings, host_of
-from faultline.systems_under_test.reference.transactional_kv.parts import Parts
 from faultline.systems_under_test.reference.transactional_kv.records import (
     NodeLog,
     OracleLimit,
@@ -63,11 +63,19 @@ from faultline.systems_under_test.reference.transactional_kv.records import (
     encode_state,
 )
 
-__all__ = ["TransactionalKvNode"]
+__all__ = ["Parts", "TransactionalKvNode"]
 
 _QUEUE_CAPACITY = 10_000
 _REFUSED = "refused"
 _FORGOTTEN = "forgotten"
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The classes a node is built from; a planted bug is put in front of one of them."""
+
+    coordinator: type[Coordinator] = Coordinator
+    participant: type[Participant] = Participant
 
 
 class TransactionalKvNode:
@@ -81,7 +89,7 @@ class TransactionalKvNode:
         parts: Parts,
         log: NodeLog | None = None,
     ) -> None:
-        """`log` stands in place of one on the node's own disk."""
+        """Write to `log`, or without it to a log on the node's own disk."""
         self.ports = ports
         self.settings = settings
         self._log = log or OwnLog(
@@ -107,7 +115,7 @@ class TransactionalKvNode:
             self.times,
             self.ports.network.send,
             self._later,
-            settings.policy,
+            settings.wait_policy,
             settings.timing,
             locks_reads=settings.locks_reads,
         )
@@ -144,16 +152,14 @@ class TransactionalKvNode:
             _TimerRang: self._handle_timer,
         }
 
-    # -- Node ---------------------------------------------------------------------------------------------------------
-
     def start(self) -> None:
-        """Recover both roles from the log, and bring to an end what was under way."""
+        """Recover both roles from the log, and bring open transactions to an end."""
         for record in self._log.recover():
             self.replay(record)
         self.serve()
 
     def serve(self) -> None:
-        """All that the log says is known: take requests from now on."""
+        """Take requests from now on, all records of the log being replayed."""
         self.ports.timers.every(self.settings.resend_us, lambda: self._enter(self._tick))
         self._enter(self._finish_recovery)
 
@@ -162,13 +168,11 @@ class TransactionalKvNode:
         self._queue.post((source, message))
 
     def status(self) -> NodeStatus:
-        """Nobody leads."""
+        """Return the status: no node leads."""
         return NodeStatus(role=READY, detail={"open": len(self.participant.open)})
 
-    # -- the log ------------------------------------------------------------------------------------------------------
-
     def replay(self, record: Record) -> None:
-        """A record of the log, or of a snapshot, in order."""
+        """Replay a record of the log, or of a snapshot; they come in order."""
         if isinstance(record, CoordinatorRecord):
             self.coordinator.replay(record)
         elif isinstance(record, OracleLimit):
@@ -177,7 +181,7 @@ class TransactionalKvNode:
             self.participant.replay(record)
 
     def records(self) -> list[Record]:
-        """What leads to the state that the log leads to, and is shorter."""
+        """Return records that lead to the same state as the log, and are fewer."""
         limit = self._oracle.limit
         oracle = [OracleLimit(limit)] if limit else []
         return [*oracle, *self.coordinator.records(), *self.participant.records()]
@@ -202,8 +206,6 @@ class TransactionalKvNode:
         self.coordinator.tick()
         self.participant.tick()
 
-    # -- the queue ----------------------------------------------------------------------------------------------------
-
     def _later(self, delay_us: int, callback: Callable[[], None]) -> Timer:
         return self.ports.timers.after(delay_us, lambda: self._enter(callback))
 
@@ -220,9 +222,8 @@ class TransactionalKvNode:
     def _reply(self, to: NodeId, reply: Reply) -> None:
         self.ports.network.send(to, reply)
 
-    # -- coordinator --------------------------------------------------------------------------------------------------
-
     def _handle_begin(self, source: NodeId, request: Begin) -> None:
+        # A repeated request gets the same transaction: a second one would hold locks that no client knows of.
         number, reply = self._begun.get(source, (0, None))
         if request.number == number:
             if reply is not None:
@@ -252,8 +253,6 @@ class TransactionalKvNode:
             lambda _: self._reply(to, Reply(number, _FORGOTTEN)),
         )
 
-    # -- participant --------------------------------------------------------------------------------------------------
-
     def _handle_get(self, source: NodeId, request: GetInTransaction) -> None:
         self._tell_value(source, request.number, self.participant.get(request.ref, request.key, request.position))
 
@@ -280,15 +279,13 @@ class TransactionalKvNode:
             lambda _: self._reply(to, Reply(number, _REFUSED)),
         )
 
-    # -- times --------------------------------------------------------------------------------------------------------
-
     def _handle_read_time(self, source: NodeId, request: ReadTime) -> None:
         if self._accepts(source, request.number, request.seen):
             time = self.times.start_time(request.seen)
             time.then(lambda start: self._reply(source, Reply(request.number, time=start)))
 
     def _accepts(self, source: NodeId, number: int, time: HybridTimestamp) -> bool:
-        """Refuse a request of which the time is too far ahead."""
+        """Return whether the time of a request is acceptable; refuse the request if it is too far ahead."""
         if self.times.accepts(time):
             return True
         self.ports.trace.sometimes("time-too-far-ahead")
@@ -305,12 +302,13 @@ class TransactionalKvNode:
             self.times.handle_time(answer)
 
     def _reserve(self, limit: int) -> None:
+        # Durable before any number below it is given out: after a restart the oracle begins above the limit.
         self._log.append(OracleLimit(limit))
         self._log.flush()
 
 
 @dataclass(frozen=True, slots=True)
 class _TimerRang:
-    """The node's own event: a timer rang."""
+    """The node's own event: the callback of a timer that rang."""
 
     callback: Callable[[], None]

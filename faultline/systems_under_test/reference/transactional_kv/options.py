@@ -1,182 +1,158 @@
-"""The options of `transactional-kv`: who gives way, where times come from, how isolated transactions are."""
+"""The options of `transactional-kv`: conflicts, isolation, the source of times, and replication."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from hashlib import md5
-
-import msgspec
+from typing import Annotated, ClassVar
 
 from faultline.harness.errors import UsageError
-from faultline.harness.system import OptionDescription
 from faultline.harness.world.ports import NodeId
 from faultline.systems_under_test.patterns.data_partitioning.transaction_locks import WaitPolicy
 from faultline.systems_under_test.patterns.data_partitioning.transaction_state import ParticipantTiming
 from faultline.systems_under_test.patterns.data_replication.heartbeat import check_heartbeat_timing
-from faultline.systems_under_test.reference.shared.option_values import OptionValues
+from faultline.systems_under_test.reference.shared.settings import Choice, Milliseconds, Number, Settings, options_of
 
-__all__ = ["OPTIONS", "GroupSettings", "TransactionSettings", "host_of"]
-
-OPTIONS: dict[str, OptionDescription] = {
-    "policy": OptionDescription(
-        default="wound-wait",
-        choices=("error", "wound-wait", "wait-die"),
-        summary="a lock is taken already: refuse; the older aborts the younger; or the younger gives up",
-    ),
-    "isolation": OptionDescription(
-        default="serializable",
-        choices=("serializable", "snapshot"),
-        summary="reads take locks that are kept to the end; or they read at the start time, and write skew is possible",
-    ),
-    "read_only": OptionDescription(
-        default="locks",
-        choices=("locks", "snapshot"),
-        summary="transactions that only read take locks like others, or read at one time and block nobody",
-    ),
-    "clock": OptionDescription(
-        default="hybrid",
-        choices=("hybrid", "lamport", "oracle"),
-        summary="times come from hybrid clocks, from Lamport clocks, or from the first node as a timestamp oracle",
-    ),
-    "forward_jump_ms": OptionDescription(
-        default="500", summary="how far ahead of the own wall clock a time in a request may be (clock=hybrid)"
-    ),
-    "attempts_max": OptionDescription(default="8", summary="how often a client tries a transaction"),
-    "retry_pause_ms": OptionDescription(
-        default="10", summary="the longest random wait before a second attempt; it doubles up to eight times that"
-    ),
-    "lock_wait_ms": OptionDescription(default="150", summary="how long a request waits for a lock at most"),
-    "transaction_timeout_ms": OptionDescription(
-        default="600", summary="after how long without news an undecided transaction is rolled back"
-    ),
-    "resend_ms": OptionDescription(
-        default="100", summary="how often questions and decisions are sent again, and doubts asked about"
-    ),
-    "segment_size_bytes": OptionDescription(default="65536", summary="the size at which a log file is closed"),
-    "replication_factor": OptionDescription(
-        default="1",
-        choices=("1", "3", "5"),
-        summary="on how many nodes each partition lies, with a replicated log of its own; 1: on one, as a plain log",
-    ),
-    "election_timeout_ms": OptionDescription(
-        default="250", summary="how long a group's leader may be silent at least (replication_factor above 1)"
-    ),
-    "heartbeat_interval_ms": OptionDescription(
-        default="50", summary="how often a group's leader shows that it lives (replication_factor above 1)"
-    ),
-    "leader_lease_ms": OptionDescription(
-        default="200", summary="how long after a heartbeat a group's leader may answer (replication_factor above 1)"
-    ),
-    "snapshot_chunk_bytes": OptionDescription(
-        default="65536", summary="how much of a snapshot is sent to a group's member at once"
-    ),
-    "log_cleaning_interval_ms": OptionDescription(
-        default="1000", summary="how often a group's log is cut short below its snapshots"
-    ),
-    "snapshot_every_entries": OptionDescription(
-        default="10000", summary="log entries between two snapshots, below which the log is cut short"
-    ),
-    "transactions_remembered": OptionDescription(
-        default="1000", summary="of how many transactions a snapshot says how they ended, beside all that go on"
-    ),
-    "request_timeout_ms": OptionDescription(default="200", summary="after how long a client asks again"),
-    "client_timeout_ms": OptionDescription(default="1500", summary="after how long a client gives up"),
-}
-"""Every option with its default."""
+__all__ = ["OPTIONS", "TransactionSettings", "host_of"]
 
 
-class GroupSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What concerns replicated groups; implements `CompactionSettings`, with the mark that follows snapshots."""
+class TransactionSettings(Settings, frozen=True):
+    """The options, read and checked; times in microseconds.
 
-    replication_factor: int
-    election_timeout_us: int
-    heartbeat_interval_us: int
-    leader_lease_us: int
-    snapshot_every_entries: int
-    snapshot_chunk_bytes: int
-    log_cleaning_interval_us: int
-    snapshots_retained: int = 2
-    low_water_mark: str = "snapshot"
-    log_retention_us: int = 0
+    Implements `CompactionSettings` for the logs of replicated groups, with the mark that follows snapshots.
+    """
 
-    @classmethod
-    def read(cls, values: OptionValues) -> GroupSettings:
-        """The settings of `values`. Raises UsageError for one that cannot be used."""
-        settings = cls(
-            replication_factor=int(values.choice("replication_factor")),
-            election_timeout_us=values.microseconds("election_timeout_ms"),
-            heartbeat_interval_us=values.microseconds("heartbeat_interval_ms"),
-            leader_lease_us=values.microseconds("leader_lease_ms"),
-            snapshot_every_entries=values.number("snapshot_every_entries"),
-            snapshot_chunk_bytes=values.number("snapshot_chunk_bytes"),
-            log_cleaning_interval_us=values.microseconds("log_cleaning_interval_ms"),
-        )
-        check_heartbeat_timing(settings.heartbeat_interval_us, settings.election_timeout_us)
-        if settings.leader_lease_us >= settings.election_timeout_us:
+    system: ClassVar[str] = "transactional-kv"
+
+    policy: Annotated[
+        str,
+        Choice(("error", "wound-wait", "wait-die"), default="wound-wait"),
+        "when a lock is taken: refuse; the older aborts the younger; or the younger gives up",
+    ]
+    isolation: Annotated[
+        str,
+        Choice(("serializable", "snapshot")),
+        "reads take locks that are kept to the end; or they read at the start time, and write skew is possible",
+    ]
+    read_only: Annotated[
+        str,
+        Choice(("locks", "snapshot")),
+        "transactions that only read take locks like others, or read at one time and block no other",
+    ]
+    clock: Annotated[
+        str,
+        Choice(("hybrid", "lamport", "oracle")),
+        "times come from hybrid clocks, from Lamport clocks, or from the first node as a timestamp oracle",
+    ]
+    forward_jump_us: Annotated[
+        int, Milliseconds(500), "the most that a time in a request may be ahead of the node's wall clock (clock=hybrid)"
+    ]
+    attempts_max: Annotated[int, Number(8), "the number of times a client tries a transaction"]
+    retry_pause_us: Annotated[
+        int,
+        Milliseconds(10),
+        "the longest random wait before a second attempt; it doubles up to eight times that",
+    ]
+    lock_wait_us: Annotated[int, Milliseconds(150), "the longest time that a request waits for a lock"]
+    transaction_timeout_us: Annotated[
+        int, Milliseconds(600), "the time without news after which an undecided transaction is rolled back"
+    ]
+    resend_us: Annotated[
+        int,
+        Milliseconds(100),
+        "how often questions and decisions are sent again, and coordinators asked about prepared transactions",
+    ]
+    segment_size_bytes: Annotated[int, Number(65536), "the size at which a log file is closed"]
+    replication_factor: Annotated[
+        str,
+        Choice(("1", "3", "5")),
+        "the number of nodes with each partition, in a replicated log of its own; 1: on one node, in a plain log",
+    ]
+    election_timeout_us: Annotated[
+        int,
+        Milliseconds(250),
+        "the shortest silence of a group's leader before an election (replication_factor above 1)",
+    ]
+    heartbeat_interval_us: Annotated[
+        int, Milliseconds(50), "how often a group's leader shows that it lives (replication_factor above 1)"
+    ]
+    leader_lease_us: Annotated[
+        int,
+        Milliseconds(200),
+        "the time after a heartbeat in which a group's leader may answer (replication_factor above 1)",
+    ]
+    snapshot_chunk_bytes: Annotated[
+        int, Number(65536), "the part of a snapshot that is sent to a group's member at once"
+    ]
+    log_cleaning_interval_us: Annotated[
+        int, Milliseconds(1000), "how often a group's log is cut short below its snapshots"
+    ]
+    snapshot_every_entries: Annotated[
+        int, Number(10000), "log entries between two snapshots, below which the log is cut short"
+    ]
+    transactions_remembered: Annotated[
+        int,
+        Number(1000),
+        "the number of ended transactions that a snapshot remembers, beside all open ones",
+    ]
+    request_timeout_us: Annotated[int, Milliseconds(200), "the time after which a client asks again"]
+    client_timeout_us: Annotated[int, Milliseconds(1500), "the time after which a client gives up"]
+
+    snapshots_retained: ClassVar[int] = 2
+    low_water_mark: ClassVar[str] = "snapshot"
+    log_retention_us: ClassVar[int] = 0
+
+    @property
+    def is_replicated(self) -> bool:
+        """True if each partition lies on several nodes."""
+        return self.replicas > 1
+
+    @property
+    def replicas(self) -> int:
+        """The number of nodes on which each partition lies."""
+        return int(self.replication_factor)
+
+    @property
+    def wait_policy(self) -> WaitPolicy:
+        """The choice between two transactions that want the same lock."""
+        return WaitPolicy(self.policy)
+
+    @property
+    def locks_reads(self) -> bool:
+        """True if reads take locks, which are kept to the end."""
+        return self.isolation == "serializable"
+
+    @property
+    def snapshot_reads(self) -> bool:
+        """True if transactions that only read do so at one time, without locks."""
+        return self.read_only == "snapshot"
+
+    @property
+    def timing(self) -> ParticipantTiming:
+        """The times of a participant; it asks about a doubt once the coordinator had the time to send twice."""
+        return ParticipantTiming(self.lock_wait_us, 2 * self.resend_us)
+
+    def check(self) -> None:
+        """Raise `UsageError` for values that contradict each other."""
+        check_heartbeat_timing(self.heartbeat_interval_us, self.election_timeout_us)
+        if self.leader_lease_us >= self.election_timeout_us:
             raise UsageError(
                 "A lease that does not end before the next election can begin lets two leaders answer at once.",
                 "Set leader_lease_ms below election_timeout_ms; the margin is what clocks may drift apart.",
             )
-        return settings
 
 
-class TransactionSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """The options, read and checked; times in microseconds."""
-
-    policy: WaitPolicy
-    locks_reads: bool
-    snapshot_reads: bool
-    clock: str
-    forward_jump_us: int
-    attempts_max: int
-    retry_pause_us: int
-    timing: ParticipantTiming
-    transaction_timeout_us: int
-    resend_us: int
-    segment_size_bytes: int
-    snapshot_every_entries: int
-    transactions_remembered: int
-    request_timeout_us: int
-    client_timeout_us: int
-    group: GroupSettings
-
-    @property
-    def is_replicated(self) -> bool:
-        """Does each partition lie on several nodes?"""
-        return self.group.replication_factor > 1
-
-    @classmethod
-    def read(cls, options: Mapping[str, str]) -> TransactionSettings:
-        """The settings of `options`. Raises UsageError for one that cannot be used."""
-        values = OptionValues("transactional-kv", OPTIONS, options)
-        resend_us = values.microseconds("resend_ms")
-        return cls(
-            policy=WaitPolicy(values.choice("policy")),
-            locks_reads=values.choice("isolation") == "serializable",
-            snapshot_reads=values.choice("read_only") == "snapshot",
-            clock=values.choice("clock"),
-            forward_jump_us=values.microseconds("forward_jump_ms"),
-            attempts_max=values.number("attempts_max"),
-            retry_pause_us=values.microseconds("retry_pause_ms"),
-            timing=ParticipantTiming(values.microseconds("lock_wait_ms"), 2 * resend_us),
-            transaction_timeout_us=values.microseconds("transaction_timeout_ms"),
-            resend_us=resend_us,
-            segment_size_bytes=values.number("segment_size_bytes"),
-            snapshot_every_entries=values.number("snapshot_every_entries"),
-            transactions_remembered=values.number("transactions_remembered"),
-            request_timeout_us=values.microseconds("request_timeout_ms"),
-            client_timeout_us=values.microseconds("client_timeout_ms"),
-            group=GroupSettings.read(values),
-        )
+OPTIONS = options_of(TransactionSettings)
+"""Every option with its default."""
 
 
 def host_of(members: Sequence[NodeId], key: str) -> NodeId:
-    """The node that holds `key`: its MD5 digest as a signed number, without the sign, over the nodes."""
+    """Return the node that holds `key`: its MD5 digest as a signed number, without the sign, over the nodes."""
     return members[_number_of(key) % len(members)]
 
 
+# Remembered, because a transaction asks for the hosts of the same few keys again and again.
 @lru_cache(maxsize=4096)
 def _number_of(key: str) -> int:
-    """Remembered, because a transaction asks for the hosts of the same few keys again and again."""
     return abs(int.from_bytes(md5(key.encode(), usedforsecurity=False).digest(), "big", signed=True))

@@ -2,11 +2,11 @@
 
     txn        [["r", k, null], ["append", k, e], ["w", k, v]]   these steps, in order; answers them, reads filled in
     transfer   {"from", "to", "amount", "opening"}               moves an amount, unless the balance is too small
-    balances   {"accounts": [...]}                               answers all balances; null where nobody has moved any
-    book       who, under the key of a day                       books truck and backhoe if both are free; who has them
-    bookings   nothing, under the key of a day                   answers who has them, [truck, backhoe]
+    balances   {"accounts": [...]}                               answers all balances; null for an unused account
+    book       a guest, under the key of a day                   books truck and backhoe if both are free; their guests
+    bookings   nothing, under the key of a day                   answers the guests that have them, [truck, backhoe]
 
-An account that nobody has used holds its `opening` balance.
+An unused account holds its `opening` balance.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from faultline.systems_under_test.patterns.data_partitioning.transaction_client 
 __all__ = ["FUNCTIONS", "INSUFFICIENT_BALANCE", "booking_keys", "carry_out", "only_reads", "program_of"]
 
 INSUFFICIENT_BALANCE = "insufficient-balance"
-"""The account to be debited holds less than the amount."""
+"""The error of a transfer when the account to be debited holds less than the amount."""
 
 _BOOKABLE = ("truck", "backhoe")
 
 
 def booking_keys(day: str) -> tuple[str, ...]:
-    """The keys that a booking of `day` is about: the truck's and the backhoe's."""
+    """Return the keys of a booking of `day`: the truck's and the backhoe's."""
     return tuple(f"{what}_booking_on_{day}" for what in _BOOKABLE)
 
 
@@ -91,11 +91,11 @@ _PROGRAMS: Mapping[str, Callable[[Operation], Program]] = {
 }
 
 FUNCTIONS = tuple(_PROGRAMS)
-"""What a client can be asked to do."""
+"""The functions that a client can be asked for."""
 
 
 def carry_out(program: Program, answer_of: Callable[[Read | Write], Any]) -> Any:
-    """The answer of `program`, each step of which gets what `answer_of` says of it."""
+    """Run `program`, with the answer of `answer_of` to each of its steps, and return its answer."""
     answer = None
     while True:
         try:
@@ -106,13 +106,13 @@ def carry_out(program: Program, answer_of: Callable[[Read | Write], Any]) -> Any
 
 
 def program_of(operation: Operation) -> Callable[[], Program] | None:
-    """What makes the program of `operation`, once for each attempt; None when there is no such function."""
+    """Return the factory of the programs of `operation`, one for each attempt; None for an unknown function."""
     program = _PROGRAMS.get(operation.f)
     return None if program is None else lambda: program(operation)
 
 
 def only_reads(operation: Operation) -> bool:
-    """Is it a transaction that cannot write?"""
+    """Return whether the transaction cannot write."""
     if operation.f == "txn":
         return all(kind == "r" for kind, _, _ in operation.value)
     return operation.f in ("balances", "bookings")

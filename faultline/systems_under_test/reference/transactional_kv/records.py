@@ -1,11 +1,11 @@
-"""What stands in the log of a `transactional-kv` node, and in its snapshots: the same kinds of records.
+"""The records in the log of a `transactional-kv` node, and in its snapshots.
 
 A snapshot of the state is a shorter log that leads to the same state: `Coordinator.records` and `Participant.records`
-say which records suffice. So there is one way to rebuild a state, `replay`, whatever it is rebuilt from.
+say which records suffice. So `replay` is the one way to rebuild a state, from a log and from a snapshot.
 
-What became of a transaction is remembered for the last `transactions_remembered` of each coordinator; whoever asks
-about an older one is told that it is forgotten, never that it was rolled back. Old versions of values are kept: they
-are data, and the log is bounded, not they.
+A coordinator remembers the ends of its last `transactions_remembered` transactions. Asked about an older one it answers
+that it has forgotten, never that it was rolled back. Old versions of values are kept: only the log is bounded, not the
+data.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class TimeGiven(msgspec.Struct, frozen=True):
 
 
 Record = CoordinatorRecord | PendingValue | Prepared | Finished | Ceiling | VersionKept | OracleLimit
-"""Everything that is written to a log of `transactional-kv`."""
+"""All kinds of records in a log of `transactional-kv`."""
 
 _ENCODER = msgspec.msgpack.Encoder()
 _DECODER: msgspec.msgpack.Decoder[Record] = msgspec.msgpack.Decoder(Record)
@@ -60,22 +60,22 @@ _STATE_DECODER: msgspec.msgpack.Decoder[list[Record]] = msgspec.msgpack.Decoder(
 
 
 def encode_record(record: Record) -> bytes:
-    """The data of a log entry."""
+    """Return the data of a log entry."""
     return _ENCODER.encode(record)
 
 
 def decode_record(data: bytes) -> Record:
-    """The record in the data of a log entry."""
+    """Return the record in the data of a log entry."""
     return _DECODER.decode(data)
 
 
 def encode_state(records: Iterable[Record]) -> bytes:
-    """The state that these records lead to, as it stands in a snapshot."""
+    """Return the state that these records lead to, as it stands in a snapshot."""
     return _ENCODER.encode(list(records))
 
 
 def decode_state(state: bytes) -> list[Record]:
-    """The records of a snapshot. Raises `msgspec.MsgspecError` for bytes that are none."""
+    """Return the records of a snapshot. Raise `msgspec.MsgspecError` for bytes that are none."""
     return _STATE_DECODER.decode(state)
 
 
@@ -86,13 +86,13 @@ class NodeLog(Protocol):
         """Add a record; durable after the next `flush`."""
 
     def flush(self) -> None:
-        """What is sent from now on waits until all records are durable."""
+        """Make all records durable before anything that is sent from now on leaves."""
 
     def recover(self) -> list[Record]:
-        """All records that lead to the state before the restart, in order."""
+        """Return the records that lead to the state before the restart, in order."""
 
     def compact(self, state: bytes) -> None:
-        """Everything so far leads to `state`: it may stand in place of the records."""
+        """Let `state`, to which all records so far lead, stand in their place."""
 
 
 class OwnLog:
@@ -106,10 +106,8 @@ class OwnLog:
         self.compact = self._log.compact
 
     def append(self, record: Record) -> None:
-        """See `NodeLog`."""
         self._log.append(_ENCODER.encode(record))
 
     def recover(self) -> list[Record]:
-        """See `NodeLog`."""
         state, entries = self._log.recover()
         return [*(decode_state(state) if state is not None else ()), *map(decode_record, entries)]

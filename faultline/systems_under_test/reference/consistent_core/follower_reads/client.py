@@ -19,7 +19,6 @@ import msgspec
 
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.data_replication.replica_selection import NearestReplicas, ReplicaDescriptor
-from faultline.systems_under_test.reference.consistent_core.client import ConsistentCoreClient
 from faultline.systems_under_test.reference.consistent_core.follower_reads.messages import (
     OFFSET_OUT_OF_RANGE,
     REFUSALS,
@@ -29,6 +28,7 @@ from faultline.systems_under_test.reference.consistent_core.follower_reads.messa
     ReplicaPong,
 )
 from faultline.systems_under_test.reference.consistent_core.options import CoreSettings
+from faultline.systems_under_test.reference.raft.client import KeyValueClient
 from faultline.systems_under_test.reference.shared.client_messages import (
     ClientResponse,
     GetValue,
@@ -42,7 +42,7 @@ _PING_INTERVAL_US = 100_000
 _PAUSE_US = 20_000
 
 
-class FollowerReadingClient(ConsistentCoreClient):
+class FollowerReadingClient(KeyValueClient):
     """One logical client whose reads may be answered by followers."""
 
     def __init__(self, ports: Ports, members: tuple[NodeId, ...], node: NodeId, settings: CoreSettings) -> None:

@@ -20,11 +20,11 @@ from faultline.harness.world.ports import NodeId
 from faultline.systems_under_test.patterns.data_replication.follower_reads import LeaderContact, WaitingReads
 from faultline.systems_under_test.patterns.data_replication.versioned_value import OrderedVersions
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import DATA
-from faultline.systems_under_test.reference.consistent_core.follower_reads.messages import FollowerRead
-from faultline.systems_under_test.reference.consistent_core.follower_reads.node import (
-    FollowerReadingNode,
+from faultline.systems_under_test.reference.consistent_core.follower_reads.extension import (
+    FollowerReads,
     ReadParts,
 )
+from faultline.systems_under_test.reference.consistent_core.follower_reads.messages import FollowerRead
 from faultline.systems_under_test.reference.consistent_core.follower_reads.service import (
     FollowerReadService,
     PendingRead,
@@ -296,24 +296,24 @@ class _CeilingForFloor(OrderedVersions[int]):
 # -- how entries are numbered -----------------------------------------------------------------------------------------
 
 
-def _counted_by_batch(node: FollowerReadingNode) -> VersionOf:
+def _counted_by_batch(reads: FollowerReads) -> VersionOf:
     batches, mark = 0, 0
 
     def version_of(_: int) -> int:
         nonlocal batches, mark
-        if node.log.high_water_mark.value != mark:
-            batches, mark = batches + 1, node.log.high_water_mark.value
+        if reads.log.high_water_mark.value != mark:
+            batches, mark = batches + 1, reads.log.high_water_mark.value
         return batches
 
     return version_of
 
 
-def _at_propose(node: FollowerReadingNode) -> VersionOf:
-    return lambda _: node.entries.last_index
+def _at_propose(reads: FollowerReads) -> VersionOf:
+    return lambda _: reads.wal.last_index
 
 
-def _reset_on_restart(node: FollowerReadingNode) -> VersionOf:
-    return lambda index: index - node.recovered_index if index > node.recovered_index else index
+def _reset_on_restart(reads: FollowerReads) -> VersionOf:
+    return lambda index: index - reads.recovered_index if index > reads.recovered_index else index
 
 
 # -- how they are put in ----------------------------------------------------------------------------------------------
@@ -333,7 +333,7 @@ def _store(bug: type[OrderedVersions[int]]) -> _Change:
     return lambda parts: replace(parts, versions=bug)
 
 
-def _numbering(bug: Callable[[FollowerReadingNode], VersionOf]) -> _Change:
+def _numbering(bug: Callable[[FollowerReads], VersionOf]) -> _Change:
     return lambda parts: replace(parts, version_of=bug)
 
 

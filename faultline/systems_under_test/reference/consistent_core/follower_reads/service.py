@@ -68,10 +68,10 @@ class FollowerReadService:
         self._ports, self._log, self._entries, self._store, self._leader = parts
         self._settings = settings
         ports = parts.ports
-        timeout_us = settings.wait_timeout_us
+        timeout_us = settings.follower_wait_timeout_us
         self.waiting = self.waiting_reads(ports.timers, timeout_us, self._serve, self._give_up)
         self.confirmed: WaitingReads[PendingRead] = WaitingReads(ports.timers, timeout_us, self._serve, self._give_up)
-        self.contact = self.leader_contact(ports.clock, settings.silence_us, _first_id(ports))
+        self.contact = self.leader_contact(ports.clock, settings.follower_silence_us, _first_id(ports))
         self._questions: dict[int, PendingRead] = {}
         self.index_reads: LeaderReads = ReadIndexReads(parts.log, self._tell_read_index, ports.trace)
 
@@ -137,7 +137,7 @@ class FollowerReadService:
             return
         question_id = self.contact.asking()
         self._questions[question_id] = read
-        self._ports.timers.after(self._settings.wait_timeout_us, lambda: self._question_expired(question_id))
+        self._ports.timers.after(self._settings.follower_wait_timeout_us, lambda: self._question_expired(question_id))
         self._ports.network.send_ahead(NodeId(leader), ReadIndexRequest(question_id))
 
     def _question_expired(self, question_id: int) -> None:

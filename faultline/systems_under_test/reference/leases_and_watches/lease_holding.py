@@ -1,0 +1,106 @@
+"""The leases a client of `consistent-core` holds: it keeps them alive, and knows when it must not act any more.
+
+A refresh is sent after half of the time to live, and again soon if nobody answered, each to the leader as far as it is
+known. Between two answers the owner trusts its own clock and nothing else.
+"""
+
+from __future__ import annotations
+
+from faultline.harness.world.ports import NodeId, Ports
+from faultline.systems_under_test.patterns.cluster_management.lease import NO_LEASE, HeldLease
+from faultline.systems_under_test.reference.leases_and_watches.messages import (
+    LeaseRefreshed,
+    RefreshLease,
+)
+from faultline.systems_under_test.reference.leases_and_watches.settings import ServiceSettings
+
+__all__ = ["LeaseHolding"]
+
+_REFRESHES_PER_HALF = 4
+
+
+class LeaseHolding:
+    """The leases of one client."""
+
+    held_type: type[HeldLease] = HeldLease
+
+    def __init__(self, ports: Ports, members: tuple[NodeId, ...], node: NodeId, settings: ServiceSettings) -> None:
+        self._ports = ports
+        self._members = members
+        self._target = node
+        self._settings = settings
+        self._held: dict[str, HeldLease] = {}
+        self._sent_us: dict[int, tuple[str, int]] = {}
+        self._numbers = 0
+
+    def turn_to(self, node: NodeId) -> None:
+        """`node` has answered a request: it leads."""
+        self._target = node
+
+    def granted(self, name: str, token: int, sent_us: int) -> None:
+        """The lease was granted to a request that was sent at `sent_us`."""
+        settings = self._settings
+        held = self.held_type(
+            self._ports.clock,
+            name,
+            token,
+            settings.lease_ttl_us,
+            settings.lease_margin_percent,
+            self.counted_from(sent_us),
+        )
+        self._held[name] = held
+        self._ports.timers.after(held.refresh_interval_us, lambda: self._keep_alive(held))
+
+    def counted_from(self, sent_us: int) -> int:
+        """From when on an owner counts: the core cannot have begun before the request was sent (LS-R17)."""
+        return sent_us
+
+    def held(self, name: str) -> HeldLease | None:
+        """The lease of that name, if this client may still act as its owner."""
+        held = self._held.get(name)
+        if held is not None and not held.is_valid():
+            self._ports.trace.sometimes("lease-lost")
+            self.drop(name)
+            return None
+        return held
+
+    def drop(self, name: str) -> None:
+        """Act as the owner no longer, and refresh no longer."""
+        self._held.pop(name, None)
+
+    def _keep_alive(self, held: HeldLease) -> None:
+        """Refresh, and come back: soon, in case nobody answers, or when the next refresh is due."""
+        if self._held.get(held.name) is not held or self.held(held.name) is None:
+            return
+        self._numbers += 1
+        number = self._numbers
+        self._sent_us[number] = (held.name, self._ports.clock.monotonic_us())
+        self._ports.network.send(self._target, RefreshLease(held.name, held.token, number))
+        self._ports.timers.after(
+            held.refresh_interval_us // _REFRESHES_PER_HALF, lambda: self._look_after(held, number)
+        )
+
+    def _look_after(self, held: HeldLease, number: int) -> None:
+        if self._sent_us.pop(number, None) is None:
+            rest_us = held.refresh_interval_us - held.refresh_interval_us // _REFRESHES_PER_HALF
+            self._ports.timers.after(rest_us, lambda: self._keep_alive(held))
+            return
+        members = self._members
+        self._target = members[(members.index(self._target) + 1) % len(members)]
+        self._keep_alive(held)
+
+    def receive(self, source: NodeId, answer: LeaseRefreshed) -> None:
+        """The lease lives on, or is lost; or somebody else is to be asked."""
+        name, sent_us = self._sent_us.get(answer.correlation_id, ("", 0))
+        held = self._held.get(name)
+        if held is None:
+            return
+        if answer.error is None:
+            del self._sent_us[answer.correlation_id]
+            held.refreshed(self.counted_from(sent_us))
+        elif answer.error == NO_LEASE:
+            held.lost()
+        elif answer.leader_id is not None:
+            self._target = NodeId(answer.leader_id)
+            again = RefreshLease(held.name, held.token, answer.correlation_id)
+            self._ports.network.send(self._target, again)

@@ -1,0 +1,1 @@
+"""What must hold of every system that is built from the Raft server: `raft_invariants` makes them all."""
