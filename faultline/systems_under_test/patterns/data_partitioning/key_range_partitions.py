@@ -34,7 +34,7 @@ stops splits and the correction of clients until it is back, while clients whose
 
 *Checkers.* Linearizability; `scans`; the invariants.
 
-*Planted bugs.* See `reference/range_kv/mutants.py`.
+*Planted bugs.* See `reference/range_kv/planted_bugs.py`.
 
 Sources: Patterns of Distributed Systems ch. 20; Chang et al., "Bigtable" (OSDI 2006); the regions of TiKV and HBase,
 the tablets of YugabyteDB. Deviations from the printed code: the end of the last range is a value of its own and not the

@@ -148,7 +148,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def read(cls, given: Mapping[str, str]) -> Self:
         """Return the settings of the options `given`, with defaults for the rest. Raise `UsageError`."""
-        settings = _read(cls, frozenset(given.items()))
+        settings = _read(cls, tuple(given.items()))
         assert isinstance(settings, cls)
         return settings
 
@@ -182,10 +182,10 @@ class _Field(NamedTuple):
 
 # Each node and each client of a run reads its settings, nearly always the same ones; frozen records can be shared.
 @lru_cache(maxsize=256)
-def _read(settings: type[Settings], given: frozenset[tuple[str, str]]) -> Settings:
+def _read(settings: type[Settings], given: tuple[tuple[str, str], ...]) -> Settings:
     fields = _fields_of(settings)
     texts = dict(given)
-    for name in sorted(texts):
+    for name in texts:
         if name not in fields:
             raise unknown_name(f"{settings.system} has no option", name, fields)
     values = {
