@@ -53,6 +53,14 @@ def test_what_is_left_out_has_its_default() -> None:
     )
 
 
+def test_equal_options_give_one_record_and_each_class_its_own() -> None:
+    class Other(_Kettle, frozen=True):
+        pass
+
+    assert _Kettle.read({"cups": "3"}) is _Kettle.read({"cups": "3"})
+    assert type(Other.read({"cups": "3"})) is Other
+
+
 def test_what_is_given_is_read_by_its_kind() -> None:
     given = {"cups": "3", "boils_ms": "5", "rest_ms": "0", "tea": "black", "lid": "off", "whistle": "on", "label": "x"}
     settings = _Kettle.read(given)

@@ -15,16 +15,19 @@ from faultline.harness.invariant import Invariant
 from faultline.harness.promises import Asked
 from faultline.harness.system import OptionDescription, PlantedBug
 from faultline.harness.world.ports import NodeId, Ports
+from faultline.systems_under_test.patterns.data_replication.quorum import majority
 from faultline.systems_under_test.reference.emergent.client import EmergentClient
 from faultline.systems_under_test.reference.emergent.features import FEATURES
 from faultline.systems_under_test.reference.emergent.invariants import emergent_invariants
-from faultline.systems_under_test.reference.emergent.limits import not_promised
 from faultline.systems_under_test.reference.emergent.messages import MESSAGES
 from faultline.systems_under_test.reference.emergent.node import EmergentNode
 from faultline.systems_under_test.reference.emergent.options import OPTIONS, EmergentSettings
 from faultline.systems_under_test.reference.emergent.planted_bugs import BUGS
 
 __all__ = ["EmergentLeader"]
+
+_ROUND_MS_MAX = 100
+"""The longest round of a seed's questions with which a cluster has formed when faults begin."""
 
 
 class EmergentLeader:
@@ -63,7 +66,21 @@ class EmergentLeader:
 
     def not_promised(self, asked: Asked) -> str | None:
         """Return in a clause why the claim of the workload need not hold; None when it must."""
-        return not_promised(asked)
+        if asked.number("join_attempts"):
+            return f"a joiner gives up for good after join_attempts={asked.number('join_attempts')}"
+        minimum = asked.number("minimum")
+        if minimum > asked.nodes:
+            return f"clients are always refused, as there are only {asked.nodes} nodes, below minimum={minimum}"
+        if minimum and 2 * minimum <= asked.nodes:
+            return f"with minimum={minimum} two groups of {asked.nodes} nodes may both serve"
+        others = max(1, min(asked.number("seeds"), asked.nodes) - 1)
+        if not minimum and asked.fault_kinds and others * asked.number("join_timeout_ms") > _ROUND_MS_MAX:
+            return (
+                f"with join_timeout_ms={asked.options['join_timeout_ms']} and seeds={asked.options['seeds']} faults"
+                " begin before all have met, and a seed that founds a group alone serves it, unless"
+                f" minimum={majority(asked.nodes)}"
+            )
+        return None
 
     def invariants(self) -> list[Invariant]:
         """Return fresh instances of the invariants."""

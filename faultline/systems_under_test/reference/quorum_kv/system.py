@@ -49,13 +49,15 @@ from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.reference.quorum_kv.client import FUNCTIONS, QuorumKeyValueClient
 from faultline.systems_under_test.reference.quorum_kv.features import FEATURES
 from faultline.systems_under_test.reference.quorum_kv.invariants import quorum_kv_invariants
-from faultline.systems_under_test.reference.quorum_kv.limits import not_promised
 from faultline.systems_under_test.reference.quorum_kv.messages import MESSAGES
 from faultline.systems_under_test.reference.quorum_kv.node import QuorumKeyValueNode
 from faultline.systems_under_test.reference.quorum_kv.options import OPTIONS, KeyValueSettings
 from faultline.systems_under_test.reference.quorum_kv.planted_bugs import BUGS
 
 __all__ = ["QuorumKeyValueStore"]
+
+_CONFLICTS = {"siblings": ("show", "reads answer with concurrent values"), "cart": ("union", "no addition is lost")}
+"""The option `conflicts` that a workload needs, and why; no other workload is promised."""
 
 
 class QuorumKeyValueStore:
@@ -95,7 +97,19 @@ class QuorumKeyValueStore:
 
     def not_promised(self, asked: Asked) -> str | None:
         """Return in a clause why the claim of the workload need not hold; None when it must."""
-        return not_promised(asked)
+        if asked.workload not in _CONFLICTS:
+            return "concurrent writes leave siblings, and reads may go back, so that a key is no register"
+        needed, why = _CONFLICTS[asked.workload]
+        if not asked.chose("conflicts", needed):
+            return f"only with conflicts={needed} {why}"
+        if asked.chose("versions", "last-write-wins"):
+            return "with versions=last-write-wins the earlier of two concurrent writes is lost"
+        if asked.workload == "siblings" and asked.chose("read_repair", "off"):
+            return "with read_repair=off nothing carries a write to the replicas that missed it"
+        write, read, replicas = (asked.number(name) for name in ("write_quorum", "read_quorum", "replicas"))
+        if write + read <= replicas:
+            return f"{write} replicas for a write and {read} for a read, of {replicas}, need not have one in common"
+        return None
 
     def invariants(self) -> list[Invariant]:
         """Return fresh instances of the invariants."""

@@ -21,7 +21,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypedDict, TypeVar, Unpack
 
-from faultline.harness.errors import UsageError
 from faultline.harness.system import PlantedBug
 from faultline.harness.world.ports import Ports
 from faultline.systems_under_test.reference.shared.settings import unknown_name
@@ -34,7 +33,6 @@ __all__ = [
     "LazyFlush",
     "NoParts",
     "PlantedBugs",
-    "class_with_bugs",
     "forced_options",
     "in_front",
     "layered",
@@ -188,7 +186,7 @@ def planted(
     campaign: str,
     **options: str,
 ) -> PlantedBug:
-    """The record of a planted bug, for tables in which most rows have the pattern and the campaign in common."""
+    """Return the record of a planted bug, for tables in which most rows share the pattern and the campaign."""
     return PlantedBug(
         name=name,
         pattern=pattern,
@@ -208,33 +206,27 @@ def with_bugs(
     changes: Mapping[str, Callable[[Parts], Parts]],
     elsewhere: Iterable[str] = (),
 ) -> Parts:
-    """`parts` with the planted bugs `names`, as they are with none; bugs `elsewhere` are known and not in these parts.
+    """Return `parts` with the planted bugs `names`; bugs `elsewhere` are known, but not in these parts.
 
-    Raises UsageError for a bug that `system` has not.
+    Raise `UsageError` for a bug that `system` does not have.
     """
     chosen, known = sorted(names), (*changes, *elsewhere)
     for name in chosen:
         if name not in known:
-            raise UsageError(f"{system} has no planted bug {name!r}.", f"It has {', '.join(known)}.")
+            raise unknown_name(f"{system} has no planted bug", name, known)
     return parts_with_bugs(chosen, parts, changes)
 
 
 def parts_with_bugs(names: Iterable[str], parts: Parts, changes: Mapping[str, Callable[[Parts], Parts]]) -> Parts:
-    """`parts` with those of the planted bugs `names` that sit in them."""
+    """Return `parts` with those of the planted bugs `names` that sit in them."""
     for name in sorted(names):
         if name in changes:
             parts = changes[name](parts)
     return parts
 
 
-def class_with_bugs(names: Iterable[str], correct: type[Part], changes: Mapping[str, type[Part]]) -> type[Part]:
-    """The class `correct` with those of the planted bugs `names` that are subclasses of it, all of them combined."""
-    found = [changes[name] for name in sorted(names) if name in changes]
-    return type(correct.__name__, (*found,), {}) if found else correct
-
-
 def together(*changes: Callable[[Parts], Parts]) -> Callable[[Parts], Parts]:
-    """A bug that takes several changes."""
+    """Return the change of a bug that takes several."""
 
     def changed(parts: Parts) -> Parts:
         for change in changes:
@@ -245,17 +237,17 @@ def together(*changes: Callable[[Parts], Parts]) -> Callable[[Parts], Parts]:
 
 
 def layered(part: str, change: type[Any]) -> Callable[[Any], Any]:
-    """Puts the class `change` in front of the class that is there as `part`, so that several bugs can be combined."""
+    """Return the change that puts the class `change` in front of `part`, so that several bugs can be combined."""
     return lambda parts: replace(parts, **{part: in_front(change, getattr(parts, part))})
 
 
 def in_front(change: type[Any], correct: type[Part]) -> type[Part]:
-    """The class `correct` with the steps that `change`, which is mixed in before it, replaces."""
+    """Return a class of `change` and `correct` behind it, which has the steps that `change` does not override."""
     return type(change.__name__, (change, correct), {})
 
 
 def forced_options(names: Iterable[str], planted_bugs: Mapping[str, PlantedBug]) -> dict[str, str]:
-    """The options that the planted bugs `names` need to show."""
+    """Return the options that the planted bugs `names` need to show."""
     return {
         option: value
         for name in sorted(names)
@@ -265,7 +257,7 @@ def forced_options(names: Iterable[str], planted_bugs: Mapping[str, PlantedBug])
 
 
 class LazyFlush:
-    """Mixed into what stores something: acknowledges at once and flushes up to 200 ms later."""
+    """A mix-in for stores: it acknowledges at once and flushes up to 200 ms later."""
 
     _ports: Ports
     _log: Any

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import ClassVar, NamedTuple, Self, get_type_hints
 
 import msgspec
@@ -148,16 +148,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def read(cls, given: Mapping[str, str]) -> Self:
         """Return the settings of the options `given`, with defaults for the rest. Raise `UsageError`."""
-        fields = _fields_of(cls)
-        for name in given:
-            if name not in fields:
-                raise unknown_name(f"{cls.system} has no option", name, fields)
-        values = {
-            field.name: field.kind.parsed(name, given.get(name, field.description.default))
-            for name, field in fields.items()
-        }
-        settings = cls(**values)
-        settings.check()
+        settings = _read(cls, tuple(given.items()))
+        assert isinstance(settings, cls)
         return settings
 
     def check(self) -> None:
@@ -186,6 +178,23 @@ class _Field(NamedTuple):
     name: str
     kind: Kind
     description: OptionDescription
+
+
+# Each node and each client of a run reads its settings, nearly always the same ones; frozen records can be shared.
+@lru_cache(maxsize=256)
+def _read(settings: type[Settings], given: tuple[tuple[str, str], ...]) -> Settings:
+    fields = _fields_of(settings)
+    texts = dict(given)
+    for name in texts:
+        if name not in fields:
+            raise unknown_name(f"{settings.system} has no option", name, fields)
+    values = {
+        field.name: field.kind.parsed(name, texts.get(name, field.description.default))
+        for name, field in fields.items()
+    }
+    read = settings(**values)
+    read.check()
+    return read
 
 
 # Resolving annotations takes some hundred microseconds, and each node and client of each run reads its settings.

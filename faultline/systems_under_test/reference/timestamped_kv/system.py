@@ -40,16 +40,20 @@ from faultline.harness.invariant import Invariant
 from faultline.harness.promises import Asked
 from faultline.harness.system import OptionDescription, PlantedBug
 from faultline.harness.world.ports import NodeId, Ports
+from faultline.systems_under_test.reference.shared.clock_faults import has_wrong_clocks
 from faultline.systems_under_test.reference.timestamped_kv.client import TimestampedKvClient
 from faultline.systems_under_test.reference.timestamped_kv.features import FEATURES
 from faultline.systems_under_test.reference.timestamped_kv.invariants import timestamped_kv_invariants
-from faultline.systems_under_test.reference.timestamped_kv.limits import not_promised
 from faultline.systems_under_test.reference.timestamped_kv.messages import MESSAGES
 from faultline.systems_under_test.reference.timestamped_kv.node import TimestampedKvNode
 from faultline.systems_under_test.reference.timestamped_kv.options import OPTIONS, TimestampSettings
 from faultline.systems_under_test.reference.timestamped_kv.planted_bugs import BUGS
 
 __all__ = ["TimestampedKv"]
+
+_CLOCK_FAULTS = frozenset({"clock-step", "clock-strobe", "clock-drift"})
+_SKEW_MS = 100
+"""The farthest that shipped fault sets with small skews put a clock from the true time."""
 
 
 class TimestampedKv:
@@ -88,7 +92,18 @@ class TimestampedKv:
 
     def not_promised(self, asked: Asked) -> str | None:
         """Return in a clause why the claim of the workload need not hold; None when it must."""
-        return not_promised(asked)
+        if asked.chose("wait", "none"):
+            # Stamps that clients carry order cause and effect. A wait promises the order of real time as well (CBW-I1).
+            if asked.workload == "causal-pairs":
+                return None
+            return "with wait=none no write waits for clocks to agree, and a slow one misses the newest value"
+        if has_wrong_clocks(asked):
+            return f"{'+'.join(asked.faults)} puts clocks further apart than any wait allows for"
+        commit = asked.chose("wait", "commit")
+        option, least = ("error_bound_ms", _SKEW_MS) if commit else ("max_offset_ms", 2 * _SKEW_MS)
+        if asked.number(option) < least and not asked.fault_kinds.isdisjoint(_CLOCK_FAULTS):
+            return f"{option}={asked.options[option]} is too short for clocks as {'+'.join(asked.faults)} sets them"
+        return None
 
     def invariants(self) -> list[Invariant]:
         """Return fresh instances of the invariants."""
