@@ -1,4 +1,4 @@
-"""What pytest finds of Faultline by itself: seeds as a parameter, a folder for reports, and where the reports are.
+"""The plug-in that pytest finds by itself: seeds as a parameter, a folder for reports, and where the reports are.
 
     def test_reads_are_fresh(faultline_seed, faultline_output):
         assert_run_passes(system="my-store", seed=faultline_seed, output=faultline_output)

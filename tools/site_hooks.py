@@ -1,4 +1,4 @@
-"""What MkDocs does besides building docs/: links to files of the repository that are not pages.
+"""A hook of MkDocs: links to files of the repository that are not pages.
 
 A page may link to a source file, an example's folder or ARCHITECTURE.md. On the site such a link becomes the path
 alone, since the site has no copy of them. A path that does not exist is a warning, which fails a strict build.

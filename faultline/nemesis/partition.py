@@ -107,7 +107,7 @@ def links_of(shape: str, *, nodes: Sequence[str], victim: str, direction: str, c
         middle = len(order) // 2
         return bridge(order), f"{_names(order[:middle])} | {_names(order[middle + 1 :])}, bridged by {order[middle]}"
     if shape == "one-way":
-        return one_way(victim, nodes, direction), f"{victim} {'hears nobody' if direction == 'in' else 'is not heard'}"
+        return one_way(victim, nodes, direction), f"{victim} {'hears no node' if direction == 'in' else 'is not heard'}"
     note = "" if shape in ("one", "leader-alone") else f" (too few nodes for {shape})"
     return between((victim,), others), f"{victim} alone{note}"
 

@@ -73,7 +73,7 @@ class StandardNemesis(Generic[Setting]):
             mine = [target for target, seen in actuator.probe(targets).items() if seen == self.healthy]
         means = actuator.strike(mine, setting) if mine else ""
         description = self.description.format(
-            nodes=" ".join(resolution.nodes) or "nobody",
+            nodes=" ".join(resolution.nodes) or "no node",
             remark=resolution.remark,
             setting=self.shown(setting),
             means=f" by {means}" if means else "",

@@ -82,7 +82,7 @@ for note in "$folder"/*/frozen; do
   nsenter --mount="/proc/$outer/ns/mnt" fsfreeze --unfreeze "$place"
 done
 
-# Files are removed when nobody writes them any more.
+# Files are removed once no process writes them.
 kill -KILL -1
 thaw ""
 wait
