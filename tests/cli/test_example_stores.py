@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from faultline.harness.world.hosts.namespaces.requirements import lacks
+from faultline.harness.world.hosts.namespaces.requirements import missing_requirements
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ("slate", "pysyncobj")
@@ -98,5 +98,5 @@ def test_hosts_without_what_the_store_needs_are_named_with_its_own_words(site: P
     arguments = ["--system", "pysyncobj", "--option", f"python={python}", "--hosts", "namespaces:3"]
     ran = run(site, "faultline.cli", "run", *arguments, "--faults", "none", folder=tmp_path)
     assert ran.returncode == 4, ran.stdout + ran.stderr
-    if not lacks():
+    if not missing_requirements():
         assert "No module named 'pysyncobj'" in ran.stderr

@@ -14,9 +14,10 @@ from faultline.harness.run import run_simulated
 from faultline.harness.world.ports import Clock, Ports
 from faultline.registry import resolve
 from faultline.systems_under_test.reference.consistent_core.options import CoreSettings
+from faultline.systems_under_test.reference.consistent_core.parts import CoreParts
 from faultline.systems_under_test.reference.consistent_core.system import ConsistentCore
 from faultline.systems_under_test.reference.raft.key_value_server import KeyValueServer
-from faultline.systems_under_test.reference.raft.parts import CoreParts, Elections
+from faultline.systems_under_test.reference.raft.parts import Elections
 
 SEEDS = 6
 LIVENESS = {"availability", "no-recovery", "HB-I3", "invariants"}
