@@ -42,18 +42,12 @@ UNUSED = {
     "coordinated-kv": OTHER_LOGS_AND_ELECTIONS
     | LEADER_KEYS
     | {
-        "follower-read-*",
         "hosts-already",
         "late-host-partition-ignored",
         "late-move-ignored",
         "log-compacted",
-        "request-forwarded",
     },
-    "transactional-kv": OTHER_LOGS_AND_ELECTIONS,
-    "paxos-kv": (OTHER_LOGS_AND_ELECTIONS - {"lease-expired-read-refused"})
-    | {"client-redirected", "client-registered-anew", "deposed-leader-stepped-down"}
-    | {"entries-truncated", "in-flight-go-back", "leader-changed", "leader-elected", "old-generation-*-held-back"}
-    | {"old-generation-vote-ignored", "pre-vote-refused", "requests-in-flight-together", "vote-refused-*"},
+    "transactional-kv": {"commands-batched", "lease-expired-read-refused"},
 }
 """Marks in modules that a system imports for something else: it builds nothing that reaches them."""
 

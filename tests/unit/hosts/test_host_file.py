@@ -69,7 +69,7 @@ def test_a_jump_host_takes_the_defaults_but_needs_no_jump_itself(tmp_path: Path)
         ('[hosts.n1]\naddress = "a"\njump = "b"\n', "reached through 'b', which is no jump host"),
         ('[host.n1]\naddress = "a"\n', r"a table \[host\], which means nothing"),
         ('[hosts]\nn1 = "10.0.0.1"\n', "hosts is not a table of hosts"),
-        ("[hosts.n1\n", "not TOML"),
+        ("[hosts.n1\n", "not valid TOML"),
     ],
 )
 def test_a_mistake_is_named_with_the_file(tmp_path: Path, text: str, complaint: str) -> None:
