@@ -101,7 +101,7 @@ class _RoundsDown(_Till):
         return super().total(prices) // 100 * 100
 
 
-@BUGS.plant("free", "SHOP-M4", part="back.till", replaces=True)
+@BUGS.plant("free", "SHOP-M4", summary="what is sold costs nothing", part="back.till", replaces=True)
 class _Free:
     """Nothing costs anything.
 
@@ -134,6 +134,10 @@ def test_a_bug_may_say_what_differs_from_what_is_common() -> None:
     doubled, card_fee = BUGS.planted_bugs["doubled"], BUGS.planted_bugs["card-fee"]
     assert (doubled.caught_by, doubled.worlds, doubled.why_not) == (("honesty", "SHOP-I1"), ("simulated",), "none")
     assert (card_fee.campaign, card_fee.options, card_fee.pattern) == ("cards", {"pays": "card"}, "fair-trade")
+
+
+def test_a_record_may_have_a_summary_of_its_own() -> None:
+    assert BUGS.planted_bugs["free"].summary == "what is sold costs nothing"
 
 
 def test_a_capital_that_begins_an_abbreviation_stays() -> None:
@@ -222,3 +226,14 @@ def test_a_bug_that_does_not_say_how_it_shows_is_refused_where_it_is_written() -
 def test_two_bugs_of_one_name_are_refused_where_they_are_written() -> None:
     with pytest.raises(AssertionError, match="shop has two planted bugs free"):
         BUGS.plant("free", "SHOP-M7", part="rounding")
+
+
+def test_bugs_of_several_modules_are_joined_in_the_order_of_the_modules() -> None:
+    other = PlantedBugs("shop", _Shop, pattern="fair-trade", campaign="market", caught_by=("honesty",))
+    other.plant("card-fee-again", "SHOP-M10", part="tills.card")(_CardFee)
+    joined = BUGS.with_those_of(other)
+    assert list(joined.planted_bugs) == [*BUGS.planted_bugs, "card-fee-again"]
+    assert joined.parts({"card-fee-again", "heavy-thumb"}).tills["card"]().total([5]) == 6
+    assert joined.client(_Customer, {"card-fee"})().asks() == "bread by card"
+    with pytest.raises(AssertionError, match="shop has two planted bugs card-fee-again"):
+        joined.with_those_of(other)

@@ -52,7 +52,12 @@ _OUTSIDE_THE_PARTS = frozenset({"client", "node"})
 
 
 class BugRecord(TypedDict, total=False):
-    """The fields of a bug's record that its class does not tell by itself."""
+    """The fields of a bug's record that its class does not tell by itself.
+
+    `summary` takes the place of the docstring's first sentence.
+    """
+
+    summary: str
 
     pattern: str
     campaign: str
@@ -97,6 +102,16 @@ class PlantedBugs(Generic[NodeParts]):
         group.planted_bugs, group._places = self.planted_bugs, self._places
         return group
 
+    def with_those_of(self, *others: PlantedBugs[NodeParts]) -> PlantedBugs[NodeParts]:
+        """Return the bugs of this system that stand in several modules, in the order of the modules."""
+        joined = PlantedBugs(self._system, self._usual)
+        for each in (self, *others):
+            twice = joined.planted_bugs.keys() & each.planted_bugs.keys()
+            assert not twice, f"{self._system} has two planted bugs {', '.join(sorted(twice))}"
+            joined.planted_bugs.update(each.planted_bugs)
+            joined._places.update(each._places)
+        return joined
+
     def plant(
         self, name: str, row: str, *, part: str | tuple[str, ...], replaces: bool = False, **record: Unpack[BugRecord]
     ) -> Callable[[Change], Change]:
@@ -109,10 +124,8 @@ class PlantedBugs(Generic[NodeParts]):
         def planted(change: Change) -> Change:
             summary, _, shows_as = (inspect.getdoc(change) or "").partition("\n\nShows as: ")
             assert shows_as, f"the docstring of the planted bug {name} has no paragraph `Shows as: …`"
-            fields: BugRecord = {**self._common, **record}
-            self.planted_bugs[name] = PlantedBug(
-                name=name, id=row, summary=_as_clause(summary), shows_as=_as_clause(shows_as), **fields
-            )
+            fields: BugRecord = {"summary": _as_clause(summary), **self._common, **record}
+            self.planted_bugs[name] = PlantedBug(name=name, id=row, shows_as=_as_clause(shows_as), **fields)
             return self.also(name, part=part, replaces=replaces)(change)
 
         return planted
