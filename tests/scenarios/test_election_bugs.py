@@ -44,7 +44,13 @@ from faultline.systems_under_test.reference.raft.key_value_server import KeyValu
 from faultline.systems_under_test.reference.raft.parts import Elections
 
 
-def cluster_of(size: int, parts: CoreParts, changed: dict[str, Any] | None = None, **options: str) -> Cluster:
+def cluster_of(
+    size: int,
+    parts: CoreParts | None = None,
+    changed: dict[str, Any] | None = None,
+    node_type: type[KeyValueServer] = KeyValueServer,
+    **options: str,
+) -> Cluster:
     """A cluster whose nodes are built from `parts`, with `changed` settings that no check has seen."""
 
     class Planted(ConsistentCore):
@@ -52,7 +58,7 @@ def cluster_of(size: int, parts: CoreParts, changed: dict[str, Any] | None = Non
             settings = msgspec.structs.replace(CoreSettings.read(given), **(changed or {}))
             if settings.election == "external-store" and ports.node_id == members[-1]:
                 return LeaderKeyNode(ports, settings.leader_key_ttl_us)
-            return parts.node(ports, members, settings, parts)
+            return node_type(ports, members, settings, parts or CoreParts())
 
     return type("PlantedCluster", (Cluster,), {"system_type": Planted})(size, **options)
 
@@ -282,7 +288,7 @@ class OldMessagesCount(KeyValueServer):
 def test_a_zombie_keeps_a_dead_leader_in_office_only_where_its_messages_count(
     kind: type[KeyValueServer], stands: bool
 ) -> None:
-    cluster = cluster_of(3, CoreParts(node=kind), pre_vote="off")
+    cluster = cluster_of(3, node_type=kind, pre_vote="off")
     cluster.elect("athens")
     cluster.elect("cyrene")
     cluster.kill("cyrene")
@@ -308,7 +314,7 @@ class RefusalsIgnored(KeyValueServer):
 def test_a_leader_that_is_told_of_a_higher_generation_steps_down_unless_it_does_not_listen(
     kind: type[KeyValueServer], leaders: list[str]
 ) -> None:
-    cluster = cluster_of(3, CoreParts(node=kind))
+    cluster = cluster_of(3, node_type=kind)
     cluster.elect("athens")
     cluster.cut("athens")
     cluster.elect("byzantium")
@@ -330,7 +336,7 @@ class AnyGenerationCounts(KeyValueServer):
 def test_a_success_of_generation_1_commits_an_entry_of_generation_3_only_where_it_is_not_compared(
     kind: type[KeyValueServer], commits: bool
 ) -> None:
-    cluster = cluster_of(3, CoreParts(node=kind))
+    cluster = cluster_of(3, node_type=kind)
     for name in ("athens", "byzantium", "athens"):
         cluster.elect(name)
     cluster.cut("athens")

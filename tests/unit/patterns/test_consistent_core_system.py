@@ -32,24 +32,18 @@ from faultline.systems_under_test.patterns.data_replication.replicated_log impor
     ReplicationRequest,
 )
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import DATA, LogEntry
-from faultline.systems_under_test.reference.consistent_core.follower_reads.extension import ReadParts
-from faultline.systems_under_test.reference.consistent_core.follower_reads.planted_bugs import read_parts
 from faultline.systems_under_test.reference.consistent_core.options import OPTIONS, CoreSettings
 from faultline.systems_under_test.reference.consistent_core.parts import CoreParts
-from faultline.systems_under_test.reference.consistent_core.planted_bugs import (
-    PLANTED_BUGS,
-    forced_options,
-    mutated_parts,
-)
-from faultline.systems_under_test.reference.consistent_core.service_planted_bugs import service_parts
+from faultline.systems_under_test.reference.consistent_core.planted_bugs import BUGS
 from faultline.systems_under_test.reference.consistent_core.system import ConsistentCore
-from faultline.systems_under_test.reference.leases_and_watches.extension import ServiceParts
 from faultline.systems_under_test.reference.raft.append_batches import BatchAppended
+from faultline.systems_under_test.reference.raft.client import KeyValueClient
 from faultline.systems_under_test.reference.raft.invariants.agreement import raft_invariants
 from faultline.systems_under_test.reference.raft.invariants.replicated_log import (
     REPLICATED_LOG_INVARIANTS,
 )
 from faultline.systems_under_test.reference.raft.invariants.storage import STORAGE_INVARIANTS
+from faultline.systems_under_test.reference.raft.key_value_server import KeyValueServer
 from faultline.systems_under_test.reference.raft.messages import RAFT_MESSAGES
 from faultline.systems_under_test.reference.shared.client_messages import (
     ClientRequest,
@@ -69,7 +63,7 @@ from faultline.systems_under_test.reference.shared.trace_events import (
 def test_the_system_fulfils_the_protocol() -> None:
     system: NodeSystem = ConsistentCore()
     assert system.name == "consistent-core"
-    assert set(system.planted_bugs) == set(PLANTED_BUGS)
+    assert set(system.planted_bugs) == set(BUGS.planted_bugs)
 
 
 def test_the_defaults_are_usable_and_in_microseconds() -> None:
@@ -106,39 +100,41 @@ def test_a_lease_above_the_election_timeout_is_harmless_while_leases_are_not_use
 
 
 def test_without_planted_bugs_a_node_is_built_from_the_correct_parts() -> None:
-    assert mutated_parts(()) == CoreParts()
+    assert BUGS.parts(()) == CoreParts()
 
 
 def test_an_unknown_planted_bug_is_refused_by_name() -> None:
     with pytest.raises(UsageError, match="no planted bug 'of-my-own'"):
-        mutated_parts(("of-my-own",))
+        BUGS.parts(("of-my-own",))
 
 
-IN_TWO_PARTS = ("plain-prefix", "history-on-the-leader-only", "replay-to-all")
+IN_SEVERAL_PARTS = ("plain-prefix", "history-on-the-leader-only", "replay-to-all", "stale-read")
 
 
-@pytest.mark.parametrize("name", sorted(PLANTED_BUGS))
+@pytest.mark.parametrize("name", sorted(BUGS.planted_bugs))
 def test_each_planted_bug_changes_one_part_and_forces_only_options_that_exist(name: str) -> None:
-    pairs: list[tuple[Any, Any]] = [
-        (mutated_parts((name,)), CoreParts()),
-        (read_parts((name,)), ReadParts()),
-        (service_parts((name,)), ServiceParts()),
-    ]
-    changed = [
-        field
-        for parts, correct in pairs
-        for field in (each.name for each in dataclasses.fields(correct))
-        if getattr(parts, field) != getattr(correct, field)
-    ]
-    # The log has two forms, pushed and pulled, and a bug of the log is in both; a few bugs of watches are in two parts.
-    assert changed == ["replicated_log", "pulled_log"] or len(changed) == 1 or name in IN_TWO_PARTS
-    assert len(changed) <= 2
-    assert set(forced_options((name,))) <= set(OPTIONS)
-    CoreSettings.read(forced_options((name,)))
+    changed = changed_fields(BUGS.parts((name,)), CoreParts())
+    changed += ["client"] * (BUGS.client(KeyValueClient, (name,)) is not KeyValueClient)
+    changed += ["node"] * (BUGS.node(KeyValueServer, (name,)) is not KeyValueServer)
+    # The log has two forms, pushed and pulled, and a bug of the log is in both; a few bugs take several changes.
+    assert changed == ["replicated_log", "pulled_log"] or len(changed) == 1 or name in IN_SEVERAL_PARTS
+    assert 1 <= len(changed) <= 3
+    options = BUGS.planted_bugs[name].options
+    assert set(options) <= set(OPTIONS)
+    CoreSettings.read(options)
+
+
+def changed_fields(parts: Any, correct: Any) -> list[str]:
+    fields = [field.name for field in dataclasses.fields(correct)]
+    nested = [name for name in fields if dataclasses.is_dataclass(getattr(correct, name))]
+    changed = [name for name in fields if name not in nested and getattr(parts, name) != getattr(correct, name)]
+    for name in nested:
+        changed += changed_fields(getattr(parts, name), getattr(correct, name))
+    return changed
 
 
 def test_planted_bugs_of_one_part_can_be_combined() -> None:
-    log = mutated_parts(("ack-before-fsync", "no-truncate-on-conflict")).replicated_log
+    log = BUGS.parts(("ack-before-fsync", "no-truncate-on-conflict")).replicated_log
     correct = CoreParts().replicated_log
     assert log._flush is not correct._flush
     assert log._truncate is not correct._truncate

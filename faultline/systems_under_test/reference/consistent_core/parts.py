@@ -1,11 +1,11 @@
-"""The parts of `consistent-core`: what its servers are made of, their class, and what is put before its clients."""
+"""The parts of `consistent-core`: what its servers are made of, with their leases, watches and follower reads."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from faultline.systems_under_test.reference.raft.client import KeyValueClient
-from faultline.systems_under_test.reference.raft.key_value_server import KeyValueServer
+from faultline.systems_under_test.reference.consistent_core.follower_reads.extension import ReadParts
+from faultline.systems_under_test.reference.leases_and_watches.extension import ServiceParts
 from faultline.systems_under_test.reference.raft.parts import Parts
 
 __all__ = ["CoreParts"]
@@ -13,7 +13,7 @@ __all__ = ["CoreParts"]
 
 @dataclass(frozen=True, slots=True)
 class CoreParts(Parts):
-    """The classes that servers and clients are made of; only a planted bug puts something in front of clients."""
+    """The classes of a Raft server, of its leases and watches, and of its reads while it follows."""
 
-    node: type[KeyValueServer] = KeyValueServer
-    client: type[KeyValueClient] | None = None
+    services: ServiceParts = field(default_factory=ServiceParts)
+    reads: ReadParts = field(default_factory=ReadParts)

@@ -1,232 +1,183 @@
-"""The planted bugs of `consistent-core`.
+"""The planted bugs of `consistent-core`; `BUGS` holds all of them, also those of the modules beside this one.
 
-Each is a record (what it is, how it shows, which campaign catches it) and a change to the `Parts` a node is built
-from: a subclass that overrides the one step the bug is about. The correct code does not know that any of them exists,
-so none can be switched on by accident, and none is a second copy.
-
+Here are those of leadership and of communication. Each is a class that is put in front of one of the `CoreParts`.
 They break consistent-core for good: never use them outside the harness.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
-from dataclasses import replace
-from functools import lru_cache
 
-from faultline.harness.system import PlantedBug
 from faultline.systems_under_test.patterns.data_replication.follower_handler import FollowerHandler
 from faultline.systems_under_test.patterns.data_replication.generation_clock import GenerationClock
+from faultline.systems_under_test.patterns.data_replication.leader_reads import LeaderReads, LocalReads, Serve
 from faultline.systems_under_test.patterns.data_replication.replicated_log import ReplicatedLog
 from faultline.systems_under_test.patterns.node_communication.batch_queue import BatchQueue
 from faultline.systems_under_test.patterns.node_communication.request_pipeline import RequestPipeline
 from faultline.systems_under_test.reference.consistent_core import (
-    replicated_log_planted_bug_records,
+    election_planted_bugs,
+    lease_planted_bugs,
     replicated_log_planted_bugs,
+    session_planted_bugs,
+    storage_planted_bugs,
+    watch_planted_bugs,
 )
-from faultline.systems_under_test.reference.consistent_core.election_planted_bugs import (
-    ELECTION_CHANGES,
-    ELECTION_PLANTED_BUGS,
-)
-from faultline.systems_under_test.reference.consistent_core.follower_reads.planted_bugs import (
-    FOLLOWER_READ_PLANTED_BUGS,
+from faultline.systems_under_test.reference.consistent_core.follower_reads import (
+    planted_bugs as follower_read_planted_bugs,
 )
 from faultline.systems_under_test.reference.consistent_core.parts import CoreParts
-from faultline.systems_under_test.reference.consistent_core.replicated_log_planted_bugs import in_the_log
-from faultline.systems_under_test.reference.consistent_core.service_planted_bug_records import SERVICE_PLANTED_BUGS
-from faultline.systems_under_test.reference.consistent_core.session_planted_bugs import (
-    SESSION_CHANGES,
-    SESSION_PLANTED_BUGS,
-)
-from faultline.systems_under_test.reference.consistent_core.storage_planted_bugs import STORAGE_BUGS, STORAGE_CHANGES
-from faultline.systems_under_test.reference.consistent_core.update_queue_planted_bugs import (
-    UPDATE_QUEUE_CHANGES,
-    UPDATE_QUEUE_PLANTED_BUGS,
-)
 from faultline.systems_under_test.reference.raft.append_batches import Proposal
 from faultline.systems_under_test.reference.raft.client import KeyValueClient
-from faultline.systems_under_test.reference.shared import planted_bugs
+from faultline.systems_under_test.reference.raft.key_value_server import KeyValueServer
 from faultline.systems_under_test.reference.shared.client_messages import ClientResponse
-from faultline.systems_under_test.reference.shared.planted_bugs import LazyFlush, layered, with_bugs
+from faultline.systems_under_test.reference.shared.planted_bugs import LazyFlush, PlantedBugs
 
-__all__ = ["PLANTED_BUGS", "forced_options", "mutated_parts"]
+__all__ = ["BUGS"]
+
+_LOGS = ("replicated_log", "pulled_log")
+
+_BUGS = PlantedBugs("consistent-core", CoreParts, campaign="leadership")
+_BATCHES = _BUGS.group(pattern="request-batch", campaign="batches", caught_by=("availability",))
 
 
-_RECORDS = (
-    PlantedBug(
-        name="stale-read",
-        pattern="leader-and-followers",
-        id="LDR-M7, LOG-M11, CC-M1",
-        summary="a leader answers reads from its own state at once, not asking whether it still leads or is up to date",
-        shows_as="a read returns a value that was overwritten before the read began",
-        campaign="leadership",
-        caught_by=("linearizability",),
-    ),
-    PlantedBug(
-        name="ack-before-quorum",
-        pattern="high-water-mark",
-        id="LOG-M8, CC-M3",
-        summary="a leader commits and answers as soon as an entry is in its own log",
-        shows_as="an acknowledged write vanishes when the leader is cut off or dies; servers execute different entries",
-        campaign="leadership",
-        caught_by=("linearizability", "LOG-I2", "HWM-I5", "LDR-I3"),
-    ),
-    PlantedBug(
-        name="ack-before-fsync",
-        pattern="write-ahead-log",
-        id="LOG-M9",
-        summary="leader and followers acknowledge entries and flush them up to 200 ms later",
-        shows_as="acknowledged writes vanish when a majority is killed at once",
-        campaign="durability",
-        caught_by=("linearizability", "LOG-I2", "LDR-I3"),
-    ),
-    PlantedBug(
-        name="vote-twice",
-        pattern="generation-clock",
-        id="LDR-M6",
-        summary="a server gives the vote of a generation away again",
-        shows_as="two leaders in one generation",
-        campaign="leadership",
-        caught_by=("LDR-I1", "LDR-I2", "LOG-I1", "LOG-I2", "linearizability"),
-        options={"pre_vote": "off"},
-    ),
-    PlantedBug(
-        name="commit-old-generation",
-        pattern="replicated-log",
-        id="LOG-M1",
-        summary="a leader commits an entry of an earlier generation because a majority stores it",
-        shows_as="the mark advances by counting an old entry; at worst an acknowledged write is overwritten",
-        campaign="leadership",
-        caught_by=("LOG-R14", "LOG-I2", "linearizability"),
-        options={"batch_entries_max": "1"},
-    ),
-    PlantedBug(
-        name="wall-clock-lease",
-        pattern="leader-and-followers",
-        id="LOG-M12, CC-M2",
-        summary="the leader's lease is measured on the wall clock",
-        shows_as="a clock that steps back prolongs the lease of a deposed leader, which answers stale reads",
-        campaign="clocks",
-        caught_by=("LOG-I7", "linearizability"),
-        options={"read_mode": "leader-lease"},
-    ),
-    PlantedBug(
-        name="no-truncate-on-conflict",
-        pattern="replicated-log",
-        id="LOG-M5, HWM-M5",
-        summary="a follower keeps its conflicting entries and acknowledges the leader's",
-        shows_as="servers execute different entries at one index; reads after a leader change disagree",
-        campaign="leadership",
-        caught_by=("LOG-I2", "LOG-I1", "LDR-I3", "linearizability"),
-    ),
-    PlantedBug(
-        name="late-answer-taken",
-        pattern="single-socket-channel",
-        id="SC-M4",
-        summary="a client goes on using a connection after a timeout and takes whatever answer comes next for its own",
-        shows_as="a read or a write is answered with the late answer to the request before it",
-        campaign="retries",
-        caught_by=("linearizability",),
-    ),
-    PlantedBug(
-        name="no-in-flight-limit",
-        pattern="request-pipeline",
-        id="RP-M1",
-        summary="a leader sends to a follower however many of its requests are unanswered",
-        shows_as="more than five requests in flight while a follower is cut off, paused or slow",
-        campaign="leadership",
-        caught_by=("RP-I1",),
-        options={"batch_entries_max": "1"},
-    ),
-    PlantedBug(
-        name="places-not-released",
-        pattern="request-pipeline",
-        id="RP-M4",
-        summary="places of requests that were lost are not given back",
-        shows_as="after five losses a follower gets no more entries; with two such followers nothing is ever committed",
-        campaign="retries",
-        caught_by=("availability",),
-        options={"read_mode": "log"},
-    ),
-    PlantedBug(
-        name="batch-without-linger-timer",
-        pattern="request-batch",
-        id="RB-M1",
-        summary="a batch is sent when it is full, never because it has waited long enough",
-        shows_as="a few small requests are never sent, and the cluster answers no client",
-        campaign="batches",
-        caught_by=("availability",),
-        options={"read_mode": "log", "batch_entries_max": "1000"},
-    ),
-    PlantedBug(
-        name="oversize-blocks-batch",
-        pattern="request-batch",
-        id="RB-M3",
-        summary="a request that fits into no batch is queued all the same",
-        shows_as="it stays at the head of the queue, and nothing behind it is ever sent",
-        campaign="batches",
-        caught_by=("availability",),
-        options={"read_mode": "log", "batch_size_bytes": "96"},
-    ),
-    PlantedBug(
-        name="ack-batch-before-flush",
-        pattern="request-batch",
-        id="RB-M10",
-        summary="batches of several entries are acknowledged at once and flushed up to 200 ms later",
-        shows_as="acknowledged writes vanish when a majority is killed at once",
-        campaign="batch-durability",
-        caught_by=("linearizability", "LOG-I2", "LDR-I3"),
-    ),
+@_BUGS.plant(
+    "stale-read", "LDR-M7, LOG-M11, CC-M1", part="node", pattern="leader-and-followers", caught_by=("linearizability",)
 )
+class _StaleRead(KeyValueServer):
+    """A leader answers reads from its own state at once, not asking whether it still leads or is up to date.
 
-PLANTED_BUGS: dict[str, PlantedBug] = {
-    record.name: record
-    for record in (
-        *_RECORDS,
-        *replicated_log_planted_bug_records.RECORDS,
-        *ELECTION_PLANTED_BUGS,
-        *SESSION_PLANTED_BUGS,
-        *STORAGE_BUGS,
-        *UPDATE_QUEUE_PLANTED_BUGS,
-        *FOLLOWER_READ_PLANTED_BUGS,
-        *SERVICE_PLANTED_BUGS,
-    )
-}
-"""Every planted bug by name."""
+    Shows as: a read returns a value that was overwritten before the read began.
+    """
+
+    def _reaches_a_quorum(self) -> bool:
+        return True
 
 
+@_BUGS.also("stale-read", part=("read_index_reads", "lease_reads"))
+def _read_locally(_: ReplicatedLog, serve: Serve, *__: object) -> LeaderReads:
+    return LocalReads(serve)
+
+
+@_BUGS.plant(
+    "ack-before-quorum",
+    "LOG-M8, CC-M3",
+    part=_LOGS,
+    pattern="high-water-mark",
+    caught_by=("linearizability", "LOG-I2", "HWM-I5", "LDR-I3"),
+)
 class _AckBeforeQuorum(ReplicatedLog):
+    """A leader commits and answers as soon as an entry is in its own log.
+
+    Shows as: an acknowledged write vanishes when the leader is cut off or dies; servers execute different entries.
+    """
+
     def _committed_index(self) -> int:
         return self._log.last_index
 
 
+@_BUGS.plant(
+    "ack-before-fsync",
+    "LOG-M9",
+    part=_LOGS,
+    pattern="write-ahead-log",
+    campaign="durability",
+    caught_by=("linearizability", "LOG-I2", "LDR-I3"),
+)
 class _AckBeforeFsync(LazyFlush, ReplicatedLog):
-    pass
+    """Leader and followers acknowledge entries and flush them up to 200 ms later.
+
+    Shows as: acknowledged writes vanish when a majority is killed at once.
+    """
 
 
+@_BUGS.plant(
+    "vote-twice",
+    "LDR-M6",
+    part="generation_clock",
+    pattern="generation-clock",
+    caught_by=("LDR-I1", "LDR-I2", "LOG-I1", "LOG-I2", "linearizability"),
+    options={"pre_vote": "off"},
+)
+class _VoteTwice(GenerationClock):
+    """A server gives the vote of a generation away again.
+
+    Shows as: two leaders in one generation.
+    """
+
+    def _may_vote(self, generation: int, candidate: str) -> bool:
+        return generation >= self.generation
+
+
+@_BUGS.plant(
+    "commit-old-generation",
+    "LOG-M1",
+    part=_LOGS,
+    pattern="replicated-log",
+    caught_by=("LOG-R14", "LOG-I2", "linearizability"),
+    options={"batch_entries_max": "1"},
+)
 class _CommitOldGeneration(ReplicatedLog):
+    """A leader commits an entry of an earlier generation because a majority stores it.
+
+    Shows as: the mark advances by counting an old entry; at worst an acknowledged write is overwritten.
+    """
+
     def _may_commit(self, index: int) -> bool:
         return True
 
 
+@_BUGS.plant(
+    "wall-clock-lease",
+    "LOG-M12, CC-M2",
+    part=_LOGS,
+    pattern="leader-and-followers",
+    campaign="clocks",
+    caught_by=("LOG-I7", "linearizability"),
+    options={"read_mode": "leader-lease"},
+)
 class _WallClockLease(ReplicatedLog):
+    """The leader's lease is measured on the wall clock.
+
+    Shows as: a clock that steps back prolongs the lease of a deposed leader, which answers stale reads.
+    """
+
     def stamp_us(self) -> int:
         return self._ports.clock.wall_us()
 
 
+@_BUGS.plant(
+    "no-truncate-on-conflict",
+    "LOG-M5, HWM-M5",
+    part=_LOGS,
+    pattern="replicated-log",
+    caught_by=("LOG-I2", "LOG-I1", "LDR-I3", "linearizability"),
+)
 class _NoTruncateOnConflict(ReplicatedLog):
+    """A follower keeps its conflicting entries and acknowledges the leader's.
+
+    Shows as: servers execute different entries at one index; reads after a leader change disagree.
+    """
+
     def _truncate(self, index: int) -> bool:
         return False
 
 
+@_BUGS.plant(
+    "late-answer-taken",
+    "SC-M4",
+    part="client",
+    pattern="single-socket-channel",
+    campaign="retries",
+    caught_by=("linearizability",),
+)
 class _LateAnswerTaken(KeyValueClient):
+    """A client goes on using a connection after a timeout and takes whatever answer comes next for its own.
+
+    Shows as: a read or a write is answered with the late answer to the request before it.
+    """
+
     def _awaits(self, response: ClientResponse) -> bool:
         return True
-
-
-class _NoInFlightLimit(ReplicatedLog):
-    def _new_pipeline(self) -> RequestPipeline:
-        return _Unlimited(self._timing.in_flight_max, self._note_depth)
 
 
 class _Unlimited(RequestPipeline):
@@ -234,12 +185,51 @@ class _Unlimited(RequestPipeline):
         return False
 
 
+@_BUGS.plant(
+    "no-in-flight-limit",
+    "RP-M1",
+    part="replicated_log",
+    pattern="request-pipeline",
+    caught_by=("RP-I1",),
+    options={"batch_entries_max": "1"},
+)
+class _NoInFlightLimit(ReplicatedLog):
+    """A leader sends to a follower however many of its requests are unanswered.
+
+    Shows as: more than five requests in flight while a follower is cut off, paused or slow.
+    """
+
+    def _new_pipeline(self) -> RequestPipeline:
+        return _Unlimited(self._timing.in_flight_max, self._note_depth)
+
+
+@_BATCHES.plant(
+    "places-not-released",
+    "RP-M4",
+    part="replicated_log",
+    pattern="request-pipeline",
+    campaign="retries",
+    options={"read_mode": "log"},
+)
 class _PlacesNotReleased(ReplicatedLog):
+    """Places of requests that were lost are not given back.
+
+    Shows as: after five losses a follower gets no more entries; with two such followers nothing is ever committed.
+    """
+
     def _release_places(self, follower: FollowerHandler) -> None:
         pass
 
 
+@_BATCHES.plant(
+    "batch-without-linger-timer", "RB-M1", part="batch_queue", options={"read_mode": "log", "batch_entries_max": "1000"}
+)
 class _WithoutLingerTimer(BatchQueue[Proposal]):
+    """A batch is sent when it is full, never because it has waited long enough.
+
+    Shows as: a few small requests are never sent, and the cluster answers no client.
+    """
+
     def _has_lingered(self) -> bool:
         return False
 
@@ -247,7 +237,15 @@ class _WithoutLingerTimer(BatchQueue[Proposal]):
         pass
 
 
+@_BATCHES.plant(
+    "oversize-blocks-batch", "RB-M3", part="batch_queue", options={"read_mode": "log", "batch_size_bytes": "96"}
+)
 class _OversizeBlocksBatch(BatchQueue[Proposal]):
+    """A request that fits into no batch is queued all the same.
+
+    Shows as: it stays at the head of the queue, and nothing behind it is ever sent.
+    """
+
     def _refuse_oversize(self, size_bytes: int) -> None:
         pass
 
@@ -262,7 +260,19 @@ class _OversizeBlocksBatch(BatchQueue[Proposal]):
             super()._arm()
 
 
+@_BATCHES.plant(
+    "ack-batch-before-flush",
+    "RB-M10",
+    part=_LOGS,
+    campaign="batch-durability",
+    caught_by=("linearizability", "LOG-I2", "LDR-I3"),
+)
 class _AckBatchBeforeFlush(LazyFlush, ReplicatedLog):
+    """Batches of several entries are acknowledged at once and flushed up to 200 ms later.
+
+    Shows as: acknowledged writes vanish when a majority is killed at once.
+    """
+
     def _flush(self) -> None:
         self._log.flush()
 
@@ -273,44 +283,13 @@ class _AckBatchBeforeFlush(LazyFlush, ReplicatedLog):
             self._flush()
 
 
-class _VoteTwice(GenerationClock):
-    def _may_vote(self, generation: int, candidate: str) -> bool:
-        return generation >= self.generation
-
-
-_CHANGES: dict[str, Callable[[CoreParts], CoreParts]] = {
-    "stale-read": lambda parts: replace(parts, confirms_leadership=False),
-    "ack-before-quorum": in_the_log(_AckBeforeQuorum),
-    "ack-before-fsync": in_the_log(_AckBeforeFsync),
-    "vote-twice": lambda parts: replace(parts, generation_clock=_VoteTwice),
-    "commit-old-generation": in_the_log(_CommitOldGeneration),
-    "wall-clock-lease": in_the_log(_WallClockLease),
-    "no-truncate-on-conflict": in_the_log(_NoTruncateOnConflict),
-    "late-answer-taken": lambda parts: replace(parts, client=_LateAnswerTaken),
-    "no-in-flight-limit": layered("replicated_log", _NoInFlightLimit),
-    "places-not-released": layered("replicated_log", _PlacesNotReleased),
-    "batch-without-linger-timer": lambda parts: replace(parts, batch_queue=_WithoutLingerTimer),
-    "oversize-blocks-batch": lambda parts: replace(parts, batch_queue=_OversizeBlocksBatch),
-    "ack-batch-before-flush": in_the_log(_AckBatchBeforeFlush),
-    **replicated_log_planted_bugs.CHANGES,
-    **ELECTION_CHANGES,
-    **SESSION_CHANGES,
-    **STORAGE_CHANGES,
-    **UPDATE_QUEUE_CHANGES,
-}
-
-
-def mutated_parts(names: Iterable[str]) -> CoreParts:
-    """The parts of a node with the planted bugs `names`; with none, the correct ones. Raises UsageError."""
-    return _mutated_parts(frozenset(names))
-
-
-@lru_cache(maxsize=64)
-def _mutated_parts(names: frozenset[str]) -> CoreParts:
-    elsewhere = (bug.name for bug in (*FOLLOWER_READ_PLANTED_BUGS, *SERVICE_PLANTED_BUGS))
-    return with_bugs("consistent-core", names, CoreParts(), _CHANGES, elsewhere)
-
-
-def forced_options(names: Iterable[str]) -> dict[str, str]:
-    """The options that the planted bugs `names` need to show."""
-    return planted_bugs.forced_options(names, PLANTED_BUGS)
+BUGS = _BUGS.with_those_of(
+    replicated_log_planted_bugs.BUGS,
+    election_planted_bugs.BUGS,
+    session_planted_bugs.BUGS,
+    storage_planted_bugs.BUGS,
+    follower_read_planted_bugs.BUGS,
+    lease_planted_bugs.BUGS,
+    watch_planted_bugs.BUGS,
+)
+"""All planted bugs of the system."""

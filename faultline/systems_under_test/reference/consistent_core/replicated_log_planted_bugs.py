@@ -1,13 +1,12 @@
 """The planted bugs of the replicated log, of its high-water mark and of the reads that bypass it.
 
-Each overrides one of the steps that `replicated_log` and `leader_reads` keep in methods of their own, in the pushed and
-in the pulled log alike. What each is about, and how it shows, stands in `replicated_log_planted_bug_records`. They
-break consistent-core for good: never use them outside the harness.
+Each overrides one of the steps that `replicated_log` and `leader_reads` keep in methods of their own. Those of the log
+are in the pushed and in the pulled log alike.
+They break consistent-core for good: never use them outside the harness.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -32,23 +31,28 @@ from faultline.systems_under_test.reference.shared.client_messages import (
     ClientResponse,
     LoggedCommand,
 )
-from faultline.systems_under_test.reference.shared.planted_bugs import layered, together
+from faultline.systems_under_test.reference.shared.planted_bugs import PlantedBugs
 
-__all__ = ["CHANGES", "in_the_log"]
+__all__ = ["BUGS"]
 
 _LATE_US = 100_000
 _COMMANDS: msgspec.msgpack.Decoder[LoggedCommand] = msgspec.msgpack.Decoder(LoggedCommand)
 
+_LOGS = ("replicated_log", "pulled_log")
+_DIVERGENCE = ("LOG-I1", "LOG-I2", "LDR-I3", "GEN-I2", "linearizability")
 
-def in_the_log(change: type[ReplicatedLog]) -> Callable[[CoreParts], CoreParts]:
-    """The bug in both kinds of log, the pushed and the pulled one."""
-    return together(layered("replicated_log", change), layered("pulled_log", change))
+BUGS = PlantedBugs("consistent-core", CoreParts, pattern="replicated-log", campaign="leadership")
+_LEASES = BUGS.group(caught_by=("LOG-I7", "linearizability"), options={"read_mode": "leader-lease"})
+_MARK = BUGS.group(pattern="high-water-mark")
 
 
-# What a follower takes.
-
-
+@BUGS.plant("no-previous-check", "LOG-M2", part=_LOGS, caught_by=_DIVERGENCE)
 class _NoPreviousCheck(ReplicatedLog):
+    """A follower appends what it is sent without looking at the entry before.
+
+    Shows as: after a leader change a log has holes, and servers execute different entries.
+    """
+
     def _continues(self, request: ReplicationRequest) -> bool:
         return True
 
@@ -66,12 +70,24 @@ class _NoPreviousCheck(ReplicatedLog):
         return min(leader_mark, self._log.last_index)
 
 
+@BUGS.plant("previous-index-only", "LOG-M3", part=_LOGS, caught_by=_DIVERGENCE)
 class _PreviousIndexOnly(ReplicatedLog):
+    """A follower checks that it has an entry before the ones it is sent, but not of which generation.
+
+    Shows as: entries of the new leader follow an old one that the leader never had.
+    """
+
     def _continues(self, request: ReplicationRequest) -> bool:
         return request.prev_log_index <= self._log.last_index
 
 
+@BUGS.plant("truncate-to-request", "LOG-M4", part=_LOGS, caught_by=("HWM-I5", *_DIVERGENCE))
 class _TruncateToRequest(ReplicatedLog):
+    """A follower takes a request for the end of the log and cuts off what follows.
+
+    Shows as: a late or short request removes acknowledged, even committed entries.
+    """
+
     def _verified_index(self, request: ReplicationRequest) -> int:
         verified = super()._verified_index(request)
         if self._log.last_index > verified:
@@ -80,7 +96,13 @@ class _TruncateToRequest(ReplicatedLog):
         return verified
 
 
+@BUGS.plant("acknowledge-last-index", "LOG-M6", part=_LOGS, caught_by=("HWM-I5", "HWM-I2", *_DIVERGENCE))
 class _AcknowledgeLastIndex(ReplicatedLog):
+    """A follower acknowledges the end of its log instead of what the request verified.
+
+    Shows as: the leader counts a stale suffix as copies of its own entries and commits too early.
+    """
+
     _verified = 0
 
     def _verified_index(self, request: ReplicationRequest) -> int:
@@ -91,121 +113,88 @@ class _AcknowledgeLastIndex(ReplicatedLog):
         return min(leader_mark, self._verified)
 
 
+@BUGS.plant("unbounded-mark", "LOG-M7", part=_LOGS, caught_by=("HWM-I5", *_DIVERGENCE))
 class _UnboundedMark(ReplicatedLog):
+    """A follower applies up to the leader's mark, also entries that were never verified.
+
+    Shows as: a follower that comes back executes its own stale suffix.
+    """
+
     def _mark_to_follow(self, leader_mark: int, verified: int) -> int:
         return min(leader_mark, self._log.last_index)
 
 
-class _FollowerAppliesEverything(ReplicatedLog):
-    def _mark_to_follow(self, leader_mark: int, verified: int) -> int:
-        return verified
+@BUGS.plant("serve-before-no-op", "LOG-M10", part="read_index_reads", caught_by=("LOG-R15", "linearizability"))
+class _ServeBeforeNoOp(ReadIndexReads):
+    """A new leader answers reads before its no-op is committed.
+
+    Shows as: right after a change of leaders a read misses a write that was acknowledged.
+    """
+
+    def start_leading(self, no_op_index: int) -> None:
+        super().start_leading(0)
 
 
-class _TruncateToOwnMark(ReplicatedLog):
-    _following = 0
+@_LEASES.plant("lease-too-long", "LOG-M12", part="lease_reads")
+class _LeaseTooLong(LeaderLeaseReads):
+    """The leader's lease is longer than the election timeout.
 
-    def handle_replication_request(self, source: NodeId, request: ReplicationRequest) -> None:
-        if request.generation != self._following:
-            self._following = request.generation
-            if self._log.last_index > self.high_water_mark.value:
-                self._truncate(self.high_water_mark.value + 1)
-                self._flush()
-        super().handle_replication_request(source, request)
+    Shows as: a leader that was cut off answers stale reads after another one was elected.
+    """
 
-
-# What is executed.
+    def _holds_lease(self) -> bool:
+        contact_us = self._log.quorum_contact_us(self._log.stamp_us())
+        return contact_us is not None and self._log.stamp_us() - contact_us < 4 * self._lease_us
 
 
-class _MarkMovesBack(ReplicatedLog):
-    def _advance_to(self, index: int, *, leading: bool) -> None:
-        if not leading and index < self.high_water_mark.value:
-            self.high_water_mark.value = self.last_applied = index
-        super()._advance_to(index, leading=leading)
+@_LEASES.plant("lease-dated-at-arrival", "LOG-M12", part=_LOGS)
+class _LeaseDatedAtArrival(ReplicatedLog):
+    """The lease counts from the arrival of an acknowledgement, not from the sending of what it acknowledges.
+
+    Shows as: a leader that was paused finds old acknowledgements, thinks they are news and answers stale reads.
+    """
+
+    def handle_replication_response(self, source: NodeId, response: ReplicationResponse) -> None:
+        super().handle_replication_response(source, msgspec.structs.replace(response, sent_us=self.stamp_us()))
 
 
+@_LEASES.plant("no-step-down", "LOG-M13", part="lease_reads", caught_by=("linearizability",))
+class _NoStepDown(LeaderLeaseReads):
+    """A leader whose lease is over goes on leading and answering.
+
+    Shows as: two leaders answer reads, one of them from the past.
+    """
+
+    def read(self, read: Read) -> None:
+        if self._log.last_applied < self._no_op_index or self._holds_lease():
+            super().read(read)
+        else:
+            self._serve(read)
+
+
+@BUGS.plant("apply-newest-first", "LOG-M14", part=_LOGS, caught_by=("LOG-I5", "GEN-I2", "LOG-I1", "linearizability"))
 class _ApplyNewestFirst(ReplicatedLog):
+    """Entries that are committed together are executed in the wrong order.
+
+    Shows as: servers that learned of the mark at different times have different values.
+    """
+
     def _apply_up_to(self, index: int) -> None:
         for each in range(index, self.last_applied, -1):
             self._listener.apply(self._log.entry(each))
         self.last_applied = index
 
 
-class _ApplyPreviousAgain(ReplicatedLog):
-    def _apply_up_to(self, index: int) -> None:
-        self.last_applied = max(0, self.last_applied - 1)
-        super()._apply_up_to(index)
-
-
-class _MarkBeforeApply(ReplicatedLog):
-    _executed = 0
-
-    def _apply_up_to(self, index: int) -> None:
-        self.last_applied = index
-        self._ports.timers.after(_LATE_US, self._execute)
-
-    def _execute(self) -> None:
-        while self._executed < self.high_water_mark.value:
-            self._executed += 1
-            self._listener.apply(self._log.entry(self._executed))
-
-
-class _DirtyRead(ReplicatedLog):
-    def append_and_replicate(self, kind: int, data: bytes) -> int:
-        command = _COMMANDS.decode(data) if data else None
-        if isinstance(command, ClientCommand):
-            listener: Any = self._listener
-            listener.store.execute(command.request_number, command.command)
-        return super().append_and_replicate(kind, data)
-
-
-# What a leader counts.
-
-
-class _OwnCopyCountedTwice(ReplicatedLog):
-    def _committed_index(self) -> int:
-        own = self._log.last_index
-        match_indexes = [own, own, *(follower.match_index for follower in self.followers.values())]
-        return sorted(match_indexes, reverse=True)[majority(len(match_indexes) - 1) - 1]
-
-
-class _EvenClusterFormula(ReplicatedLog):
-    def _committed_index(self) -> int:
-        match_indexes = sorted(follower.match_index for follower in self.followers.values())
-        match_indexes = sorted([*match_indexes, self._log.last_index])
-        return match_indexes[len(match_indexes) // 2]
-
-
+@BUGS.plant("next-index-stuck", "LOG-M15", part=_LOGS, caught_by=("LOG-I8", "availability"))
 class _NextIndexStuck(ReplicatedLog):
+    """A leader that is refused sends the same again instead of going further back.
+
+    Shows as: a follower that lacks entries never gets them.
+    """
+
     def _handle_mismatch(self, follower: FollowerHandler, response: ReplicationResponse) -> None:
-        """The leader sends the same again at the next heartbeat, and never goes further back."""
+        """Send the same again at the next heartbeat, and never go further back."""
         self._go_back(follower)
-
-
-class _LeaseDatedAtArrival(ReplicatedLog):
-    def handle_replication_response(self, source: NodeId, response: ReplicationResponse) -> None:
-        super().handle_replication_response(source, msgspec.structs.replace(response, sent_us=self.stamp_us()))
-
-
-# What is answered.
-
-
-class _ServeBeforeNoOp(ReadIndexReads):
-    def start_leading(self, no_op_index: int) -> None:
-        super().start_leading(0)
-
-
-class _LeaseTooLong(LeaderLeaseReads):
-    def _holds_lease(self) -> bool:
-        contact_us = self._log.quorum_contact_us(self._log.stamp_us())
-        return contact_us is not None and self._log.stamp_us() - contact_us < 4 * self._lease_us
-
-
-class _NoStepDown(LeaderLeaseReads):
-    def read(self, read: Read) -> None:
-        if self._log.last_applied < self._no_op_index or self._holds_lease():
-            super().read(read)
-        else:
-            self._serve(read)
 
 
 class _Completed:
@@ -222,7 +211,19 @@ class _Completed:
         self._callback.on_error(error)
 
 
+@BUGS.plant(
+    "orphaned-callbacks",
+    "LOG-M16",
+    summary="what waits for an index is not failed at a step-down, and is answered by whatever entry gets there",
+    part="waiting_list",
+    caught_by=("linearizability",),
+)
 class _OrphanedCallbacks(RequestWaitingList[int, ClientResponse]):
+    """Requests that wait for an index are not failed at a step-down, and any entry that gets there answers them.
+
+    Shows as: a client is told success for an operation that was overwritten.
+    """
+
     def add(self, key: int, callback: RequestCallback[ClientResponse]) -> None:
         self._pending.pop(key, None)
         super().add(key, _Completed(callback))
@@ -231,26 +232,129 @@ class _OrphanedCallbacks(RequestWaitingList[int, ClientResponse]):
         pass
 
 
-CHANGES: dict[str, Callable[[CoreParts], CoreParts]] = {
-    "no-previous-check": in_the_log(_NoPreviousCheck),
-    "previous-index-only": in_the_log(_PreviousIndexOnly),
-    "truncate-to-request": in_the_log(_TruncateToRequest),
-    "acknowledge-last-index": in_the_log(_AcknowledgeLastIndex),
-    "unbounded-mark": in_the_log(_UnboundedMark),
-    "follower-applies-everything": in_the_log(_FollowerAppliesEverything),
-    "truncate-to-own-mark": in_the_log(_TruncateToOwnMark),
-    "mark-moves-back": in_the_log(_MarkMovesBack),
-    "apply-newest-first": in_the_log(_ApplyNewestFirst),
-    "apply-previous-again": in_the_log(_ApplyPreviousAgain),
-    "mark-before-apply": in_the_log(_MarkBeforeApply),
-    "dirty-read": in_the_log(_DirtyRead),
-    "own-copy-counted-twice": in_the_log(_OwnCopyCountedTwice),
-    "even-cluster-formula": in_the_log(_EvenClusterFormula),
-    "next-index-stuck": in_the_log(_NextIndexStuck),
-    "lease-dated-at-arrival": in_the_log(_LeaseDatedAtArrival),
-    "serve-before-no-op": layered("read_index_reads", _ServeBeforeNoOp),
-    "lease-too-long": layered("lease_reads", _LeaseTooLong),
-    "no-step-down": layered("lease_reads", _NoStepDown),
-    "orphaned-callbacks": layered("waiting_list", _OrphanedCallbacks),
-}
-"""How each bug is put into the parts of a node."""
+@_MARK.plant("dirty-read", "HWM-M1", part=_LOGS, caught_by=("linearizability", "LOG-I2"))
+class _DirtyRead(ReplicatedLog):
+    """A leader executes an operation for readers as soon as it is in its own log.
+
+    Shows as: a read returns a value that vanishes again, or a compare-and-set is decided by one.
+    """
+
+    def append_and_replicate(self, kind: int, data: bytes) -> int:
+        command = _COMMANDS.decode(data) if data else None
+        if isinstance(command, ClientCommand):
+            listener: Any = self._listener
+            listener.store.execute(command.request_number, command.command)
+        return super().append_and_replicate(kind, data)
+
+
+@_MARK.plant(
+    "even-cluster-formula",
+    "HWM-M2",
+    part=_LOGS,
+    campaign="even-clusters",
+    caught_by=("HWM-I2", "LOG-I2", "LDR-I3", "linearizability"),
+)
+class _EvenClusterFormula(ReplicatedLog):
+    """The mark is at position n/2 of the sorted indexes, as printed.
+
+    Shows as: with four servers an entry is committed that only two have on their disks.
+    """
+
+    def _committed_index(self) -> int:
+        match_indexes = sorted(follower.match_index for follower in self.followers.values())
+        match_indexes = sorted([*match_indexes, self._log.last_index])
+        return match_indexes[len(match_indexes) // 2]
+
+
+@_MARK.plant(
+    "own-copy-counted-twice", "HWM-M3", part=_LOGS, caught_by=("linearizability", "LOG-I2", "HWM-I5", "LDR-I3")
+)
+class _OwnCopyCountedTwice(ReplicatedLog):
+    """The leader counts its own copy once as its log and once among the acknowledgements.
+
+    Shows as: one copy too few is taken for a majority.
+    """
+
+    def _committed_index(self) -> int:
+        own = self._log.last_index
+        match_indexes = [own, own, *(follower.match_index for follower in self.followers.values())]
+        return sorted(match_indexes, reverse=True)[majority(len(match_indexes) - 1) - 1]
+
+
+@_MARK.plant(
+    "truncate-to-own-mark",
+    "HWM-M4",
+    part=_LOGS,
+    campaign="durability",
+    caught_by=("LDR-I3", "LOG-I2", "HWM-I2", "linearizability"),
+)
+class _TruncateToOwnMark(ReplicatedLog):
+    """A follower of a new leader cuts its log back to its own mark, which lags, and fetches the rest again.
+
+    Shows as: a copy that counted towards a majority is gone when the next leader is elected.
+    """
+
+    _following = 0
+
+    def handle_replication_request(self, source: NodeId, request: ReplicationRequest) -> None:
+        if request.generation != self._following:
+            self._following = request.generation
+            if self._log.last_index > self.high_water_mark.value:
+                self._truncate(self.high_water_mark.value + 1)
+                self._flush()
+        super().handle_replication_request(source, request)
+
+
+@_MARK.plant("mark-moves-back", "HWM-M6", part=_LOGS, caught_by=("HWM-I1", "LOG-I5"))
+class _MarkMovesBack(ReplicatedLog):
+    """A follower takes over a smaller mark and executes the entries above it again.
+
+    Shows as: entries are executed twice.
+    """
+
+    def _advance_to(self, index: int, *, leading: bool) -> None:
+        if not leading and index < self.high_water_mark.value:
+            self.high_water_mark.value = self.last_applied = index
+        super()._advance_to(index, leading=leading)
+
+
+@_MARK.plant("mark-before-apply", "HWM-M7", part=_LOGS, caught_by=("linearizability",))
+class _MarkBeforeApply(ReplicatedLog):
+    """Entries count as executed as soon as the mark covers them, up to 100 ms before they are.
+
+    Shows as: reads are answered from a state that lacks acknowledged writes.
+    """
+
+    _executed = 0
+
+    def _apply_up_to(self, index: int) -> None:
+        self.last_applied = index
+        self._ports.timers.after(_LATE_US, self._execute)
+
+    def _execute(self) -> None:
+        while self._executed < self.high_water_mark.value:
+            self._executed += 1
+            self._listener.apply(self._log.entry(self._executed))
+
+
+@_MARK.plant("follower-applies-everything", "HWM-M8", part=_LOGS, caught_by=("HWM-I3", "LOG-I2", "HWM-I5"))
+class _FollowerAppliesEverything(ReplicatedLog):
+    """A follower executes all it has verified, whatever the leader's mark.
+
+    Shows as: a follower executes entries that are replaced later.
+    """
+
+    def _mark_to_follow(self, leader_mark: int, verified: int) -> int:
+        return verified
+
+
+@_MARK.plant("apply-previous-again", "HWM-M9", part=_LOGS, caught_by=("LOG-I5",))
+class _ApplyPreviousAgain(ReplicatedLog):
+    """Execution starts at the entry that was executed last.
+
+    Shows as: entries are executed twice.
+    """
+
+    def _apply_up_to(self, index: int) -> None:
+        self.last_applied = max(0, self.last_applied - 1)
+        super()._apply_up_to(index)

@@ -1,15 +1,12 @@
-"""The planted bugs of `consistent-core` that break the idempotent receiver; see `planted_bugs`.
+"""The planted bugs of `consistent-core` that break the idempotent receiver.
 
 They break consistent-core for good: never use them outside the harness.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
-from faultline.harness.system import PlantedBug
 from faultline.harness.world.ports import NodeId
 from faultline.systems_under_test.patterns.data_replication.idempotent_receiver import ClientSessions, Session
 from faultline.systems_under_test.patterns.data_replication.leader_and_followers import ServerRole
@@ -21,134 +18,44 @@ from faultline.systems_under_test.reference.raft.key_value_server import KeyValu
 from faultline.systems_under_test.reference.raft.key_value_store import Applied, KeyValueStore
 from faultline.systems_under_test.reference.raft.sessions import discard_policy
 from faultline.systems_under_test.reference.shared.client_messages import ClientRequest, ClientResponse
+from faultline.systems_under_test.reference.shared.planted_bugs import PlantedBugs
 
-__all__ = ["SESSION_CHANGES", "SESSION_PLANTED_BUGS"]
+__all__ = ["BUGS"]
 
-_SHORT_SESSIONS = {"session_timeout_ms": "150", "session_check_ms": "50"}
+BUGS = PlantedBugs("consistent-core", CoreParts, pattern="idempotent-receiver")
+_SHORT_SESSIONS = BUGS.group(campaign="session-expiry", options={"session_timeout_ms": "150", "session_check_ms": "50"})
 
-SESSION_PLANTED_BUGS = (
-    PlantedBug(
-        name="no-duplicate-detection",
-        pattern="idempotent-receiver",
-        id="IDR-M1, CC-M6",
-        summary="a retried request is executed again",
-        shows_as="a compare-and-set fails that took effect; an old value comes back after a newer one",
-        campaign="retries",
-        caught_by=("IDR-I1", "linearizability"),
-    ),
-    PlantedBug(
-        name="duplicates-known-to-the-leader",
-        pattern="idempotent-receiver",
-        id="IDR-M2",
-        summary="the leader recognises retries when it receives them, by a table in its own memory",
-        shows_as="after a leader change a retry is executed again",
-        campaign="leadership",
-        caught_by=("IDR-I1", "linearizability"),
-    ),
-    PlantedBug(
-        name="new-number-per-retry",
-        pattern="idempotent-receiver",
-        id="IDR-M3",
-        summary="a client gives each attempt of an operation a number of its own",
-        shows_as="increments and transfers count twice, though no request is executed twice",
-        campaign="objects",
-        caught_by=("counter", "transfers", "linearizability"),
-    ),
-    PlantedBug(
-        name="local-session-expiry",
-        pattern="idempotent-receiver",
-        id="IDR-M5",
-        summary="a leader ends idle sessions by its own clock, without the log",
-        shows_as="servers that have applied the same entries hold different sessions",
-        campaign="session-expiry",
-        caught_by=("IDR-I3", "IDR-I1"),
-        options=_SHORT_SESSIONS,
-    ),
-    PlantedBug(
-        name="sessions-never-refreshed",
-        pattern="idempotent-receiver",
-        id="IDR-M6",
-        summary="requests and heartbeats do not count as signs of life",
-        shows_as="the session of a client ends in the middle of its work",
-        campaign="session-expiry",
-        caught_by=("IDR-R14",),
-        options=_SHORT_SESSIONS,
-    ),
-    PlantedBug(
-        name="sessions-not-in-snapshot",
-        pattern="idempotent-receiver",
-        id="IDR-M7",
-        summary="snapshots hold the values without the sessions",
-        shows_as="a server that was restored from a snapshot refuses the clients that the others serve",
-        campaign="compaction",
-        caught_by=("IDR-I3", "IDR-I1", "linearizability"),
-    ),
-    PlantedBug(
-        name="answers-by-number-only",
-        pattern="idempotent-receiver",
-        id="IDR-M8",
-        summary="answers are kept by request number, for all clients together",
-        shows_as="a client is told the answer to another client's request, and its own write never happens",
-        campaign="retries",
-        caught_by=("linearizability",),
-    ),
-    PlantedBug(
-        name="executes-without-session",
-        pattern="idempotent-receiver",
-        id="IDR-M9",
-        summary="a client whose session has ended is given an empty one, and served",
-        shows_as="commands are executed of which it cannot be told whether they were executed before",
-        campaign="session-expiry",
-        caught_by=("IDR-R16", "IDR-I1"),
-        options=_SHORT_SESSIONS,
-    ),
+
+@BUGS.plant(
+    "no-duplicate-detection",
+    "IDR-M1, CC-M6",
+    part="sessions",
+    campaign="retries",
+    caught_by=("IDR-I1", "linearizability"),
 )
-"""The record of each bug."""
-
-
 class _NoDuplicateDetection(ClientSessions[ClientResponse]):
+    """A retried request is executed again.
+
+    Shows as: a compare-and-set fails that took effect; an old value comes back after a newer one.
+    """
+
     def saved_response(self, session: Session[ClientResponse], request_number: int) -> ClientResponse | None:
         return None
 
 
-class _AnswersByNumberOnly(ClientSessions[ClientResponse]):
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
-        self._everybody: Session[ClientResponse] = Session()
-
-    def register(self, client_id: int) -> None:
-        self._sessions[client_id] = self._everybody
-
-
-class _ExecutesWithoutSession(ClientSessions[ClientResponse]):
-    def session_for_unknown(self, client_id: int) -> Session[ClientResponse]:
-        self.register(client_id)
-        return self._sessions[client_id]
-
-
-class _NotInSnapshot(ClientSessions[ClientResponse]):
-    def restore(self, content: Any) -> None:
-        super().restore({})
-
-
-class _NeverRefreshed(SessionExpiry):
-    def refresh(self, client_id: int) -> None:
-        """Take no notice of the client."""
-
-
-class _NewNumberPerRetry(KeyValueClient):
-    def _try_again(self) -> None:
-        if self._client_id is not None and self._done is not None:
-            self._request_number += 1
-        super()._try_again()
-
-
-class _EndsSessionsAlone(KeyValueServer):
-    def _end_idle_sessions(self) -> None:
-        self.store.sessions.expire(self.sessions.idle())
-
-
+@BUGS.plant(
+    "duplicates-known-to-the-leader",
+    "IDR-M2",
+    part="node",
+    campaign="leadership",
+    caught_by=("IDR-I1", "linearizability"),
+)
 class _KnowsDuplicatesOnReceipt(KeyValueServer):
+    """The leader recognises retries when it receives them, by a table in its own memory.
+
+    Shows as: after a leader change a retry is executed again.
+    """
+
     def __init__(self, ports: Any, members: Any, settings: Any, parts: Any, store: KeyValueStore) -> None:
         store.sessions = _NoDuplicateDetection(discard_policy(settings))
         super().__init__(ports, members, settings, parts, store)
@@ -172,14 +79,86 @@ class _KnowsDuplicatesOnReceipt(KeyValueServer):
         super()._answer(entry, applied)
 
 
-SESSION_CHANGES: dict[str, Callable[[CoreParts], CoreParts]] = {
-    "no-duplicate-detection": lambda parts: replace(parts, sessions=_NoDuplicateDetection),
-    "duplicates-known-to-the-leader": lambda parts: replace(parts, node=_KnowsDuplicatesOnReceipt),
-    "new-number-per-retry": lambda parts: replace(parts, client=_NewNumberPerRetry),
-    "local-session-expiry": lambda parts: replace(parts, node=_EndsSessionsAlone),
-    "sessions-never-refreshed": lambda parts: replace(parts, session_expiry=_NeverRefreshed),
-    "sessions-not-in-snapshot": lambda parts: replace(parts, sessions=_NotInSnapshot),
-    "answers-by-number-only": lambda parts: replace(parts, sessions=_AnswersByNumberOnly),
-    "executes-without-session": lambda parts: replace(parts, sessions=_ExecutesWithoutSession),
-}
-"""What each bug changes in the parts of a node."""
+@BUGS.plant(
+    "new-number-per-retry",
+    "IDR-M3",
+    part="client",
+    campaign="objects",
+    caught_by=("counter", "transfers", "linearizability"),
+)
+class _NewNumberPerRetry(KeyValueClient):
+    """A client gives each attempt of an operation a number of its own.
+
+    Shows as: increments and transfers count twice, though no request is executed twice.
+    """
+
+    def _try_again(self) -> None:
+        if self._client_id is not None and self._done is not None:
+            self._request_number += 1
+        super()._try_again()
+
+
+@_SHORT_SESSIONS.plant("local-session-expiry", "IDR-M5", part="node", caught_by=("IDR-I3", "IDR-I1"))
+class _EndsSessionsAlone(KeyValueServer):
+    """A leader ends idle sessions by its own clock, without the log.
+
+    Shows as: servers that have applied the same entries hold different sessions.
+    """
+
+    def _end_idle_sessions(self) -> None:
+        self.store.sessions.expire(self.sessions.idle())
+
+
+@_SHORT_SESSIONS.plant("sessions-never-refreshed", "IDR-M6", part="session_expiry", caught_by=("IDR-R14",))
+class _NeverRefreshed(SessionExpiry):
+    """Requests and heartbeats do not count as signs of life.
+
+    Shows as: the session of a client ends in the middle of its work.
+    """
+
+    def refresh(self, client_id: int) -> None:
+        """Take no notice of the client."""
+
+
+@BUGS.plant(
+    "sessions-not-in-snapshot",
+    "IDR-M7",
+    part="sessions",
+    campaign="compaction",
+    caught_by=("IDR-I3", "IDR-I1", "linearizability"),
+)
+class _NotInSnapshot(ClientSessions[ClientResponse]):
+    """Snapshots hold the values without the sessions.
+
+    Shows as: a server that was restored from a snapshot refuses the clients that the others serve.
+    """
+
+    def restore(self, content: Any) -> None:
+        super().restore({})
+
+
+@BUGS.plant("answers-by-number-only", "IDR-M8", part="sessions", campaign="retries", caught_by=("linearizability",))
+class _AnswersByNumberOnly(ClientSessions[ClientResponse]):
+    """Answers are kept by request number, for all clients together.
+
+    Shows as: a client is told the answer to another client's request, and its own write never happens.
+    """
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._shared: Session[ClientResponse] = Session()
+
+    def register(self, client_id: int) -> None:
+        self._sessions[client_id] = self._shared
+
+
+@_SHORT_SESSIONS.plant("executes-without-session", "IDR-M9", part="sessions", caught_by=("IDR-R16", "IDR-I1"))
+class _ExecutesWithoutSession(ClientSessions[ClientResponse]):
+    """A client whose session has ended is given an empty one, and served.
+
+    Shows as: commands are executed of which it cannot be told whether they were executed before.
+    """
+
+    def session_for_unknown(self, client_id: int) -> Session[ClientResponse]:
+        self.register(client_id)
+        return self._sessions[client_id]

@@ -1,119 +1,61 @@
-"""The planted bugs of `consistent-core` that concern its log files, snapshots and low-water mark.
+"""The planted bugs of `consistent-core` that concern its log files, snapshots and low-water mark, and its update queue.
 
-Bugs of these patterns that would break every run from its first restart on (a segment sorted by name, a checksum that
-is not looked at) are planted in the tests instead, in `tests/planted_bugs/test_storage_bugs.py`: no campaign is needed
-to see them, and none could say more.
+Bugs of the files that would break every run from its first restart on (a segment sorted by name, a checksum that is
+not looked at) are planted in the tests instead, in `tests/planted_bugs/test_storage_bugs.py`: no campaign is needed to
+see them, and none could say more. Most bugs of the queue need threads, or callers that wait, which a node of the
+harness has not; they are planted in `tests/planted_bugs/test_update_queue_bugs.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-from faultline.harness.system import PlantedBug
+from faultline.harness.world.ports import NodeId
 from faultline.systems_under_test.patterns.data_replication.idempotent_receiver import ClientSessions
+from faultline.systems_under_test.patterns.data_replication.leader_and_followers import ServerRole
 from faultline.systems_under_test.patterns.data_replication.low_water_mark import LogCleaner, SnapshotMark
 from faultline.systems_under_test.patterns.data_replication.replicated_log import ReplicatedLog
 from faultline.systems_under_test.patterns.data_replication.segmented_log import Segment, SegmentedLog
 from faultline.systems_under_test.patterns.data_replication.snapshot_store import Snapshot
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import DATA, NO_OP, ClosedSegment, LogEntry
-from faultline.systems_under_test.reference.shared.client_messages import ClientResponse
+from faultline.systems_under_test.reference.consistent_core.parts import CoreParts
+from faultline.systems_under_test.reference.raft.key_value_server import KeyValueServer
+from faultline.systems_under_test.reference.shared.client_messages import ClientRequest, ClientResponse, SetValue
 from faultline.systems_under_test.reference.shared.compaction import Compaction
-from faultline.systems_under_test.reference.shared.planted_bugs import layered
+from faultline.systems_under_test.reference.shared.planted_bugs import PlantedBugs
 
-__all__ = ["STORAGE_BUGS", "STORAGE_CHANGES"]
+__all__ = ["BUGS"]
 
 _LATE_US = 200_000
 
-STORAGE_BUGS = (
-    PlantedBug(
-        name="snapshot-index-of-last-appended",
-        pattern="low-water-mark",
-        id="LWM-M1",
-        summary="a snapshot carries the index of the last entry in the log, not that of the last one applied to it",
-        shows_as="after a restart, entries that were not yet applied are skipped: acknowledged writes are gone",
-        campaign="compaction",
-        caught_by=("LWM-I3", "LWM-I1", "linearizability"),
-    ),
-    PlantedBug(
-        name="clean-before-snapshot-is-durable",
-        pattern="low-water-mark",
-        id="LWM-M2",
-        summary="the mark moves when a snapshot is taken; it is written 200 ms later",
-        shows_as="a server that dies in between has neither the beginning of the log nor a snapshot of it",
-        campaign="compaction",
-        caught_by=("node-crash", "WAL-I1", "linearizability"),
-    ),
-    PlantedBug(
-        name="clean-by-first-entry",
-        pattern="low-water-mark",
-        id="LWM-M3",
-        summary="a segment goes when its first entry is below the mark, though its last one is not",
-        shows_as="entries after the snapshot are deleted; a restart finds a gap",
-        campaign="compaction",
-        caught_by=("LWM-I2", "node-crash"),
-    ),
-    PlantedBug(
-        name="roll-without-flush",
-        pattern="segmented-log",
-        id="SEG-M4",
-        summary="a new segment is begun before the old one is flushed, and later flushes reach the new one only",
-        shows_as="after a crash the end of a closed segment is missing: a gap, or acknowledged writes gone",
-        campaign="compaction",
-        caught_by=("node-crash", "linearizability", "WAL-I1", "LWM-I2", "LOG-I2", "LDR-I3"),
-    ),
-    PlantedBug(
-        name="replay-includes-snapshot-index",
-        pattern="low-water-mark",
-        id="LWM-M6",
-        summary="replay begins with the entry of the snapshot's index, not with the one after it",
-        shows_as="an entry is applied twice, or cannot be applied because it was discarded",
-        campaign="compaction",
-        caught_by=("WAL-I3", "node-crash"),
-    ),
-    PlantedBug(
-        name="clean-once",
-        pattern="low-water-mark",
-        id="LWM-M7",
-        summary="the log is cleaned once after the start, and never again",
-        shows_as="the disk fills up",
-        campaign="compaction",
-        caught_by=("LWM-I4",),
-    ),
-    PlantedBug(
-        name="snapshot-without-answers",
-        pattern="low-water-mark",
-        id="LWM-M9",
-        summary="a snapshot holds the clients' sessions, but not the answers they were given",
-        shows_as="a retry that comes after a restart or an installation is executed again",
-        campaign="compaction",
-        caught_by=("IDR-I1", "linearizability"),
-    ),
-    PlantedBug(
-        name="apply-by-own-clock",
-        pattern="write-ahead-log",
-        id="WAL-M8",
-        summary="a server ignores commands that are older than 200 ms, by its own clock, when it applies them",
-        shows_as="servers that catch up or restart end with another state than the others",
-        campaign="compaction",
-        caught_by=("LOG-I2", "LOG-I1", "LWM-I1", "LWM-I5", "linearizability"),
-    ),
+BUGS = PlantedBugs("consistent-core", CoreParts, pattern="low-water-mark", campaign="compaction")
+
+
+@BUGS.plant(
+    "snapshot-index-of-last-appended", "LWM-M1", part="compaction", caught_by=("LWM-I3", "LWM-I1", "linearizability")
 )
-"""The records of these bugs."""
-
-
-class _RollWithoutFlush(SegmentedLog):
-    def _roll(self) -> Segment:
-        self._dirty = False
-        return super()._roll()
-
-
 class _SnapshotIndexOfLastAppended(Compaction):
+    """A snapshot carries the index of the last entry in the log, not that of the last one applied to it.
+
+    Shows as: after a restart, entries that were not yet applied are skipped: acknowledged writes are gone.
+    """
+
     def snapshot_index(self) -> int:
         return self._wal.last_index
 
 
+@BUGS.plant(
+    "clean-before-snapshot-is-durable",
+    "LWM-M2",
+    part="compaction",
+    caught_by=("node-crash", "WAL-I1", "linearizability"),
+)
 class _CleanBeforeSnapshotIsDurable(Compaction):
+    """The mark moves when a snapshot is taken; it is written 200 ms later.
+
+    Shows as: a server that dies in between has neither the beginning of the log nor a snapshot of it.
+    """
+
     _promised_index = 0
 
     def publish(self, snapshot: Snapshot) -> None:
@@ -135,11 +77,41 @@ class _BelowByFirstEntry(SnapshotMark):
         return segment.first_index < index
 
 
+@BUGS.plant("clean-by-first-entry", "LWM-M3", part="compaction", caught_by=("LWM-I2", "node-crash"))
 class _CleanByFirstEntry(Compaction):
+    """A segment goes when its first entry is below the mark, though its last one is not.
+
+    Shows as: entries after the snapshot are deleted; a restart finds a gap.
+    """
+
     snapshot_mark = _BelowByFirstEntry
 
 
+@BUGS.plant(
+    "roll-without-flush",
+    "SEG-M4",
+    part="segmented_log",
+    pattern="segmented-log",
+    caught_by=("node-crash", "linearizability", "WAL-I1", "LWM-I2", "LOG-I2", "LDR-I3"),
+)
+class _RollWithoutFlush(SegmentedLog):
+    """A new segment is begun before the old one is flushed, and later flushes reach the new one only.
+
+    Shows as: after a crash the end of a closed segment is missing: a gap, or acknowledged writes gone.
+    """
+
+    def _roll(self) -> Segment:
+        self._dirty = False
+        return super()._roll()
+
+
+@BUGS.plant("replay-includes-snapshot-index", "LWM-M6", part="compaction", caught_by=("WAL-I3", "node-crash"))
 class _ReplayIncludesSnapshotIndex(Compaction):
+    """Replay begins with the entry of the snapshot's index, not with the one after it.
+
+    Shows as: an entry is applied twice, or cannot be applied because it was discarded.
+    """
+
     def applied_in(self, snapshot: Snapshot) -> int:
         return snapshot.index - 1
 
@@ -149,16 +121,40 @@ class _OneShotCleaner(LogCleaner):
         pass
 
 
+@BUGS.plant("clean-once", "LWM-M7", part="compaction", caught_by=("LWM-I4",))
 class _CleanOnce(Compaction):
+    """The log is cleaned once after the start, and never again.
+
+    Shows as: the disk fills up.
+    """
+
     cleaner = _OneShotCleaner
 
 
+@BUGS.plant("snapshot-without-answers", "LWM-M9", part="sessions", caught_by=("IDR-I1", "linearizability"))
 class _SnapshotWithoutAnswers(ClientSessions[ClientResponse]):
+    """A snapshot holds the clients' sessions, but not the answers they were given.
+
+    Shows as: a retry that comes after a restart or an installation is executed again.
+    """
+
     def content(self) -> dict[int, tuple[int, dict[int, ClientResponse]]]:
         return {client_id: (0, {}) for client_id in super().content()}
 
 
+@BUGS.plant(
+    "apply-by-own-clock",
+    "WAL-M8",
+    part="replicated_log",
+    pattern="write-ahead-log",
+    caught_by=("LOG-I2", "LOG-I1", "LWM-I1", "LWM-I5", "linearizability"),
+)
 class _ApplyByOwnClock(ReplicatedLog):
+    """A server ignores commands that are older than 200 ms, by its own clock, when it applies them.
+
+    Shows as: servers that catch up or restart end with another state than the others.
+    """
+
     def _apply_up_to(self, index: int) -> None:
         while self.last_applied < index:
             self.last_applied += 1
@@ -169,14 +165,22 @@ class _ApplyByOwnClock(ReplicatedLog):
         return LogEntry(entry.index, entry.generation, NO_OP, b"") if expired else entry
 
 
-STORAGE_CHANGES: dict[str, Callable[[Any], Any]] = {
-    "roll-without-flush": layered("segmented_log", _RollWithoutFlush),
-    "snapshot-index-of-last-appended": layered("compaction", _SnapshotIndexOfLastAppended),
-    "clean-before-snapshot-is-durable": layered("compaction", _CleanBeforeSnapshotIsDurable),
-    "clean-by-first-entry": layered("compaction", _CleanByFirstEntry),
-    "replay-includes-snapshot-index": layered("compaction", _ReplayIncludesSnapshotIndex),
-    "clean-once": layered("compaction", _CleanOnce),
-    "snapshot-without-answers": layered("sessions", _SnapshotWithoutAnswers),
-    "apply-by-own-clock": layered("replicated_log", _ApplyByOwnClock),
-}
-"""The change that plants each of them."""
+@BUGS.plant(
+    "answered-when-queued",
+    "SUQ-M3",
+    part="node",
+    pattern="singular-update-queue",
+    campaign="leadership",
+    caught_by=("linearizability",),
+)
+class _AnswersWhenQueued(KeyValueServer):
+    """A leader acknowledges a write when it has taken it into its queue, before anything was done.
+
+    Shows as: an acknowledged write is not there yet, or never comes because the leader lost its office.
+    """
+
+    def receive(self, source: NodeId, message: Any) -> None:
+        is_write = type(message) is ClientRequest and type(message.command) is SetValue
+        if is_write and self.election.role is ServerRole.LEADING:
+            self.ports.network.send(source, ClientResponse(message.request_number))
+        super().receive(source, message)

@@ -36,8 +36,9 @@ the order of updates per server; its stale reads are expected. Reads from follow
 `commit-old-generation`, `no-duplicate-detection`, `wall-clock-lease`, `no-truncate-on-conflict`; of communication
 `no-in-flight-limit`, `places-not-released`, `batch-without-linger-timer`, `oversize-blocks-batch`,
 `ack-batch-before-flush`, `late-answer-taken`; those of the log, the mark and the reads in
-`replicated_log_planted_bug_records`, those of leases and watches in `service_planted_bug_records`, those of versions
-and follower reads in `follower_reads.planted_bugs`, those of log files and snapshots in `storage_planted_bugs`.
+`replicated_log_planted_bugs`, those of leases in `lease_planted_bugs`, of watches in `watch_planted_bugs`, those of
+versions and follower reads in `follower_reads.planted_bugs`, those of log files and snapshots in
+`storage_planted_bugs`.
 
 Variants: `find_leader=forward`, where servers pass requests on (`forwarding`); the read modes; elections.
 
@@ -63,7 +64,6 @@ from faultline.systems_under_test.reference.consistent_core.follower_reads.clien
 from faultline.systems_under_test.reference.consistent_core.follower_reads.extension import FollowerReads, ReadParts
 from faultline.systems_under_test.reference.consistent_core.follower_reads.invariants import follower_read_invariants
 from faultline.systems_under_test.reference.consistent_core.follower_reads.messages import FOLLOWER_READ_MESSAGES
-from faultline.systems_under_test.reference.consistent_core.follower_reads.planted_bugs import read_parts
 from faultline.systems_under_test.reference.consistent_core.forwarding import (
     FORWARDING_MESSAGES,
     Forwarding,
@@ -72,12 +72,7 @@ from faultline.systems_under_test.reference.consistent_core.forwarding import (
 from faultline.systems_under_test.reference.consistent_core.leader_key_node import LeaderKeyNode
 from faultline.systems_under_test.reference.consistent_core.limits import not_promised
 from faultline.systems_under_test.reference.consistent_core.options import OPTIONS, CoreSettings
-from faultline.systems_under_test.reference.consistent_core.planted_bugs import (
-    PLANTED_BUGS,
-    forced_options,
-    mutated_parts,
-)
-from faultline.systems_under_test.reference.consistent_core.service_planted_bugs import service_parts
+from faultline.systems_under_test.reference.consistent_core.planted_bugs import BUGS
 from faultline.systems_under_test.reference.consistent_core.stamped_store import StampedStore
 from faultline.systems_under_test.reference.leases_and_watches.client import SERVICE_FUNCTIONS, ServicedClient
 from faultline.systems_under_test.reference.leases_and_watches.extension import ServiceParts, Services
@@ -129,7 +124,7 @@ class ConsistentCore:
     functions = (*FUNCTIONS, *SERVICE_FUNCTIONS)
     function_options: Mapping[str, Mapping[str, str]] = {f: {"services": "on"} for f in SERVICE_FUNCTIONS}
     options: Mapping[str, OptionDescription] = OPTIONS
-    planted_bugs: Mapping[str, PlantedBug] = PLANTED_BUGS
+    planted_bugs: Mapping[str, PlantedBug] = BUGS.planted_bugs
     features: tuple[Feature, ...] = FEATURES
     messages: tuple[type[msgspec.Struct], ...] = (
         *RAFT_MESSAGES,
@@ -142,24 +137,23 @@ class ConsistentCore:
         self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], planted_bugs: frozenset[str]
     ) -> KeyValueServer | LeaderKeyNode:
         """Return a server with empty memory. Raises UsageError for options, planted bugs or members it cannot use."""
-        parts = mutated_parts(planted_bugs)
-        settings = _settings(options, planted_bugs)
+        parts = BUGS.parts(planted_bugs)
+        settings = _settings(options)
         leader_key_store = store_of(members, settings)
         if leader_key_store is not None and leader_key_store == ports.node_id:
             return LeaderKeyNode(ports, settings.leader_key_ttl_us)
         if settings.find_leader == "forward":
             ports = RelayingPorts(ports)
-        services, reads = service_parts(planted_bugs), read_parts(planted_bugs)
-        store = _new_store(ports, settings, parts.new_sessions(settings), services, reads)
-        server = parts.node(ports, members, settings, parts, store)
+        store = _new_store(ports, settings, parts.new_sessions(settings), parts.services, parts.reads)
+        server = BUGS.node(KeyValueServer, planted_bugs)(ports, members, settings, parts, store)
         extensions: list[ServerExtension] = []
         if isinstance(store, ServicedStore):
-            extensions.append(Services(server, settings.service, store, services))
+            extensions.append(Services(server, settings.service, store, parts.services))
         if settings.find_leader == "forward":
             extensions.append(Forwarding(server))
         if isinstance(store, StampedStore):
             region = settings.follower.region_of(members.index(ports.node_id))
-            extensions.append(FollowerReads(server, settings.follower, store, region, reads))
+            extensions.append(FollowerReads(server, settings.follower, store, region, parts.reads))
         server.extend(*extensions)
         return server
 
@@ -172,12 +166,9 @@ class ConsistentCore:
         planted_bugs: frozenset[str],
     ) -> KeyValueClient:
         """Return a client that talks to `node` first."""
-        settings = _settings(options, planted_bugs)
+        settings = _settings(options)
         replicas = replicas_of(members, settings)
-        client = _CLIENTS[settings.service.is_on, not settings.follower.is_off]
-        for bug in (mutated_parts(planted_bugs).client, service_parts(planted_bugs).client):
-            if bug is not None:
-                client = in_front(bug, client)
+        client = BUGS.client(_CLIENTS[settings.service.is_on, not settings.follower.is_off], planted_bugs)
         return client(ports, replicas, node if node in replicas else replicas[0], settings)
 
     def not_promised(self, asked: Asked) -> str | None:
@@ -230,11 +221,11 @@ def _new_store(
     return store
 
 
-def _settings(options: Mapping[str, str], planted_bugs: frozenset[str]) -> CoreSettings:
-    return _settings_of(tuple(options.items()), planted_bugs)
+def _settings(options: Mapping[str, str]) -> CoreSettings:
+    return _settings_of(tuple(options.items()))
 
 
 @lru_cache(maxsize=64)
-def _settings_of(options: tuple[tuple[str, str], ...], planted_bugs: frozenset[str]) -> CoreSettings:
+def _settings_of(options: tuple[tuple[str, str], ...]) -> CoreSettings:
     # Read once for all servers and clients of all runs of a campaign: it takes longer than to make a server.
-    return CoreSettings.read({**dict(options), **forced_options(planted_bugs)})
+    return CoreSettings.read(dict(options))

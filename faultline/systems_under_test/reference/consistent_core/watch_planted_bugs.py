@@ -1,12 +1,11 @@
-"""The planted bugs of `consistent-core` that break watches; `services.planted_bug_records` describes them.
+"""The planted bugs of `consistent-core` that break watches.
 
 They break consistent-core for good: never use them outside the harness.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -21,8 +20,8 @@ from faultline.systems_under_test.patterns.cluster_management.state_watch import
     end_of,
 )
 from faultline.systems_under_test.patterns.data_replication.leader_and_followers import ServerRole
+from faultline.systems_under_test.reference.consistent_core.parts import CoreParts
 from faultline.systems_under_test.reference.leases_and_watches.client import ServicedClient
-from faultline.systems_under_test.reference.leases_and_watches.extension import ServiceParts
 from faultline.systems_under_test.reference.leases_and_watches.messages import WatchBatch
 from faultline.systems_under_test.reference.leases_and_watches.settings import ServiceSettings
 from faultline.systems_under_test.reference.leases_and_watches.store import ServicedStore
@@ -31,20 +30,82 @@ from faultline.systems_under_test.reference.leases_and_watches.watching_client i
     ClientWatch,
     ClientWatches,
 )
-from faultline.systems_under_test.reference.shared.planted_bugs import in_front, layered, together
+from faultline.systems_under_test.reference.shared.planted_bugs import PlantedBugs, in_front
 
-__all__ = ["WATCH_CHANGES"]
+__all__ = ["BUGS"]
+
+BUGS = PlantedBugs("consistent-core", CoreParts, pattern="state-watch", campaign="watches", caught_by=("watches",))
+_SLOW = BUGS.group(campaign="slow-watchers")
 
 
-# Watches: the server.
+def _new_source(change: type[Any], settings: ServiceSettings) -> EventSource:
+    """Return the source of events that the options ask for, with `change` in front."""
+    usual: type[Any] = BoundedHistory if settings.watch_source == "history" else VersionedHistory
+    source: EventSource = in_front(change, usual)(settings.watch_history_max)
+    return source
 
 
+@BUGS.plant("watch-starts-live", "WA-M2", part="services.watching")
 class _StartsLive(Watching):
+    """A watch that is set again gets what happens from then on, not what it missed.
+
+    Shows as: events between two connections are missing.
+    """
+
     def missed(self, path: str, position: Position) -> list[WatchEvent]:
         return []
 
 
+class _PositionFirst(ClientWatch):
+    __slots__ = ()
+
+    def take_batch(self, batch: WatchBatch) -> bool:
+        is_next = super().take_batch(batch)
+        if is_next and self.position is not None:
+            self.position = max(self.position, batch.upto)
+        return is_next
+
+
+class _PositionFirstWatches(ClientWatches):
+    watch_type = _PositionFirst
+
+
+@_SLOW.plant("position-before-events", "WA-M3", part="client")
+class _PositionFirstClient(ServicedClient):
+    """A client notes how far it got before its user's queue has taken the events.
+
+    Shows as: events that found the queue full are missing.
+    """
+
+    watches_type = _PositionFirstWatches
+
+
+class _EqualKey:
+    def matches(self, path: str, key: str) -> bool:
+        return path == key
+
+
+@BUGS.plant(
+    "history-by-equal-key",
+    "WA-M4",
+    summary="what was missed is looked up by the path itself, not by what is below it",
+    part="services.source",
+)
+def _by_equal_key(settings: ServiceSettings) -> EventSource:
+    """Missed events are looked up by the path itself, not by what is below it.
+
+    Shows as: replay has nothing for a watch on a parent.
+    """
+    return _new_source(_EqualKey, settings)
+
+
+@BUGS.plant("replay-to-all", "WA-M5, WA-I4", part="services.watching")
 class _ReplayToAll(Watching):
+    """A replay goes to all clients that watch the path, and clients take whatever comes.
+
+    Shows as: a watcher is told of old events again.
+    """
+
     def replay(self, watch: Watch, position: Position, missed: Sequence[WatchEvent], upto: Position) -> None:
         super().replay(watch, position, missed, upto)
         for other in self.registry.of_key(watch.path):
@@ -52,7 +113,29 @@ class _ReplayToAll(Watching):
                 self.send(other, position, missed, upto)
 
 
+class _TakesAll(ClientWatch):
+    __slots__ = ()
+
+    def is_new(self, event: WatchEvent) -> bool:
+        return True
+
+
+class _TakesAllWatches(ClientWatches):
+    watch_type = _TakesAll
+
+
+@BUGS.also("replay-to-all", part="client")
+class _TakesAllClient(ServicedClient):
+    watches_type = _TakesAllWatches
+
+
+@BUGS.plant("history-on-the-leader-only", "WA-M7", part="services.watching")
 class _LeaderKeepsEvents(Watching):
+    """Only the leader keeps events.
+
+    Shows as: events are missing after a leader change.
+    """
+
     def applied(self, index: int, events: Sequence[WatchEvent]) -> None:
         if self.node.election.role is ServerRole.LEADING:
             for event in events:
@@ -60,12 +143,19 @@ class _LeaderKeepsEvents(Watching):
         super().applied(index, events)
 
 
+@BUGS.also("history-on-the-leader-only", part="services.store")
 class _RecordsNothing(ServicedStore):
     def record(self, event: WatchEvent) -> None:
         pass
 
 
+@BUGS.plant("notify-at-append", "WA-M8", part="services.watching")
 class _AtAppend(Watching):
+    """Watchers are told of a change when it is appended, not when it is applied.
+
+    Shows as: watchers are told of a change that is never committed, or differently from others.
+    """
+
     def __init__(self, node: Any) -> None:
         super().__init__(node)
         append = node.log.append_and_replicate
@@ -81,7 +171,18 @@ class _AtAppend(Watching):
         node.log.append_and_replicate = append_and_tell
 
 
+@BUGS.plant(
+    "replay-behind-live",
+    "WA-M9",
+    summary="what was missed is looked up, and sent later as complete up to then",
+    part="services.watching",
+)
 class _ReplayBehindLive(Watching):
+    """Missed events are looked up, and sent later as complete up to then.
+
+    Shows as: events in between are missing.
+    """
+
     def replay(self, watch: Watch, position: Position, missed: Sequence[WatchEvent], upto: Position) -> None:
         def later() -> None:
             self.send(watch, position, missed, max(position, end_of(self.node.log.last_applied)))
@@ -89,33 +190,35 @@ class _ReplayBehindLive(Watching):
         self.node.ports.timers.after(30_000, lambda: self.node.run_in_queue(later))
 
 
-class _ResumeByIndex(Watching):
-    def missed(self, path: str, position: Position) -> list[WatchEvent]:
-        return super().missed(path, end_of(position[0]))
-
-
-def _source_with(change: type[Any]) -> Callable[[ServiceSettings], EventSource]:
-    def new(settings: ServiceSettings) -> EventSource:
-        usual: type[Any] = BoundedHistory if settings.watch_source == "history" else VersionedHistory
-        source: EventSource = in_front(change, usual)(settings.watch_history_max)
-        return source
-
-    return new
-
-
-class _EqualKey:
-    def matches(self, path: str, key: str) -> bool:
-        return path == key
-
-
 class _PlainPrefix:
     def matches(self, path: str, key: str) -> bool:
         return key.startswith(path)
 
 
+@BUGS.plant("plain-prefix", "WA-M11, CC-M9", part="services.source")
+def _by_plain_prefix(settings: ServiceSettings) -> EventSource:
+    """A path stands for every key that begins like it.
+
+    Shows as: who watches or lists `servers` is shown `servers2/1`.
+    """
+    return _new_source(_PlainPrefix, settings)
+
+
+@BUGS.also("plain-prefix", part="services.store")
 class _ListsByPrefix(ServicedStore):
     def is_listed(self, path: str, key: str) -> bool:
         return key.startswith(path)
+
+
+@_SLOW.plant("resume-by-index", "WA-M13", part="services.watching")
+class _ResumeByIndex(Watching):
+    """A watch is resumed behind the entry of its last event, whatever else that entry changed.
+
+    Shows as: of several keys that went with a lease some are never told.
+    """
+
+    def missed(self, path: str, position: Position) -> list[WatchEvent]:
+        return super().missed(path, end_of(position[0]))
 
 
 class _SilentEviction:
@@ -127,32 +230,18 @@ class _SilentEviction:
         return False
 
 
-# Watches: the client.
+@_SLOW.plant(
+    "silent-eviction",
+    "WA-M14",
+    summary="what is not kept any more is passed over without a word",
+    part="services.source",
+)
+def _evicting_silently(settings: ServiceSettings) -> EventSource:
+    """Events that are not kept any more are passed over without a word.
 
-
-class _PositionFirst(ClientWatch):
-    __slots__ = ()
-
-    def take_batch(self, batch: WatchBatch) -> bool:
-        is_next = super().take_batch(batch)
-        if is_next and self.position is not None:
-            self.position = max(self.position, batch.upto)
-        return is_next
-
-
-class _TakesAll(ClientWatch):
-    __slots__ = ()
-
-    def is_new(self, event: WatchEvent) -> bool:
-        return True
-
-
-class _PositionFirstWatches(ClientWatches):
-    watch_type = _PositionFirst
-
-
-class _TakesAllWatches(ClientWatches):
-    watch_type = _TakesAll
+    Shows as: events are missing, and no gap was announced.
+    """
+    return _new_source(_SilentEviction, settings)
 
 
 class _NotReset(ClientWatches):
@@ -164,37 +253,11 @@ class _NotReset(ClientWatches):
             super()._ask(watch)
 
 
-class _PositionFirstClient(ServicedClient):
-    watches_type = _PositionFirstWatches
-
-
-class _TakesAllClient(ServicedClient):
-    watches_type = _TakesAllWatches
-
-
+@BUGS.plant("watches-not-reset", "WA-M16", part="client")
 class _NotResetClient(ServicedClient):
+    """A client sets its watches once, and not again at the next leader.
+
+    Shows as: after a leader change a watcher is told of nothing, for ever.
+    """
+
     watches_type = _NotReset
-
-
-def _client(change: type[Any]) -> Callable[[ServiceParts], ServiceParts]:
-    return lambda parts: replace(parts, client=change)
-
-
-def _source(change: type[Any]) -> Callable[[ServiceParts], ServiceParts]:
-    return lambda parts: replace(parts, source=_source_with(change))
-
-
-WATCH_CHANGES: dict[str, Callable[[ServiceParts], ServiceParts]] = {
-    "watch-starts-live": layered("watching", _StartsLive),
-    "position-before-events": _client(_PositionFirstClient),
-    "history-by-equal-key": _source(_EqualKey),
-    "replay-to-all": together(layered("watching", _ReplayToAll), _client(_TakesAllClient)),
-    "history-on-the-leader-only": together(layered("watching", _LeaderKeepsEvents), layered("store", _RecordsNothing)),
-    "notify-at-append": layered("watching", _AtAppend),
-    "replay-behind-live": layered("watching", _ReplayBehindLive),
-    "plain-prefix": together(_source(_PlainPrefix), layered("store", _ListsByPrefix)),
-    "resume-by-index": layered("watching", _ResumeByIndex),
-    "silent-eviction": _source(_SilentEviction),
-    "watches-not-reset": _client(_NotResetClient),
-}
-"""What each bug changes in the parts of a node or client."""

@@ -44,7 +44,6 @@ class ServiceParts:
     keeping: type[LeaseKeeping] = LeaseKeeping
     watching: type[Watching] = Watching
     confirmations: Callable[..., LeaderReads] = ReadIndexReads
-    client: type[Any] | None = None
 
 
 class Services(ServerExtension):

@@ -28,7 +28,6 @@ from faultline.systems_under_test.patterns.data_replication.leader_and_followers
 from faultline.systems_under_test.patterns.data_replication.leader_reads import (
     LeaderLeaseReads,
     LeaderReads,
-    LocalReads,
     ReadIndexReads,
     Serve,
 )
@@ -68,7 +67,7 @@ class Elections:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The classes that a server is made of. `confirms_leadership` is off only for a planted bug."""
+    """The classes that a server is made of."""
 
     segmented_log: type[SegmentedLog] = SegmentedLog
     generation_clock: Callable[[Storage], GenerationClock] = GenerationClock
@@ -82,7 +81,6 @@ class Parts:
     read_index_reads: type[ReadIndexReads] = ReadIndexReads
     lease_reads: type[LeaderLeaseReads] = LeaderLeaseReads
     waiting_list: type[RequestWaitingList[int, ClientResponse]] = RequestWaitingList
-    confirms_leadership: bool = True
 
     def replicas(self, members: tuple[NodeId, ...], settings: RaftSettings) -> tuple[NodeId, ...]:
         """Return the nodes that hold the log. Raises UsageError when there are too few for the options."""
@@ -159,8 +157,6 @@ class Parts:
         self, settings: RaftSettings, log: ReplicatedLog, trace: Trace, serve: Serve, refuse: Serve
     ) -> LeaderReads:
         """Return the way in which a leader answers reads that bypass the log; `refuse` is for one without a lease."""
-        if not self.confirms_leadership:
-            return LocalReads(serve)
         if settings.read_mode == "leader-lease":
             return self.lease_reads(log, serve, refuse, trace, settings.leader_lease_us)
         return self.read_index_reads(log, serve, trace)

@@ -258,7 +258,7 @@ class RaftServer:
 
     def _beat_as_leader(self) -> None:
         # A leader that is cut off would keep its clients waiting while another one is elected.
-        if self._parts.confirms_leadership and not self._reaches_a_quorum():
+        if not self._reaches_a_quorum():
             self.ports.trace.sometimes("leader-stepped-down-without-quorum")
             self._step_down()
             return
