@@ -33,17 +33,10 @@ __all__ = [
     "LazyFlush",
     "NoParts",
     "PlantedBugs",
-    "forced_options",
     "in_front",
-    "layered",
-    "parts_with_bugs",
-    "planted",
-    "together",
-    "with_bugs",
 ]
 
 NodeParts = TypeVar("NodeParts", bound="DataclassInstance")
-Parts = TypeVar("Parts")
 Part = TypeVar("Part")
 Change = TypeVar("Change", bound=Callable[..., object])
 
@@ -189,84 +182,9 @@ def _as_clause(text: str) -> str:
     return words if words[1:2].isupper() else words[:1].lower() + words[1:]
 
 
-def planted(
-    name: str,
-    row: str,
-    summary: str,
-    shows_as: str,
-    *caught_by: str,
-    pattern: str,
-    campaign: str,
-    **options: str,
-) -> PlantedBug:
-    """Return the record of a planted bug, for tables in which most rows share the pattern and the campaign."""
-    return PlantedBug(
-        name=name,
-        pattern=pattern,
-        id=row,
-        summary=summary,
-        shows_as=shows_as,
-        campaign=campaign,
-        caught_by=caught_by,
-        options=options,
-    )
-
-
-def with_bugs(
-    system: str,
-    names: Iterable[str],
-    parts: Parts,
-    changes: Mapping[str, Callable[[Parts], Parts]],
-    elsewhere: Iterable[str] = (),
-) -> Parts:
-    """Return `parts` with the planted bugs `names`; bugs `elsewhere` are known, but not in these parts.
-
-    Raise `UsageError` for a bug that `system` does not have.
-    """
-    chosen, known = sorted(names), (*changes, *elsewhere)
-    for name in chosen:
-        if name not in known:
-            raise unknown_name(f"{system} has no planted bug", name, known)
-    return parts_with_bugs(chosen, parts, changes)
-
-
-def parts_with_bugs(names: Iterable[str], parts: Parts, changes: Mapping[str, Callable[[Parts], Parts]]) -> Parts:
-    """Return `parts` with those of the planted bugs `names` that sit in them."""
-    for name in sorted(names):
-        if name in changes:
-            parts = changes[name](parts)
-    return parts
-
-
-def together(*changes: Callable[[Parts], Parts]) -> Callable[[Parts], Parts]:
-    """Return the change of a bug that takes several."""
-
-    def changed(parts: Parts) -> Parts:
-        for change in changes:
-            parts = change(parts)
-        return parts
-
-    return changed
-
-
-def layered(part: str, change: type[Any]) -> Callable[[Any], Any]:
-    """Return the change that puts the class `change` in front of `part`, so that several bugs can be combined."""
-    return lambda parts: replace(parts, **{part: in_front(change, getattr(parts, part))})
-
-
 def in_front(change: type[Any], correct: type[Part]) -> type[Part]:
     """Return a class of `change` and `correct` behind it, which has the steps that `change` does not override."""
     return type(change.__name__, (change, correct), {})
-
-
-def forced_options(names: Iterable[str], planted_bugs: Mapping[str, PlantedBug]) -> dict[str, str]:
-    """Return the options that the planted bugs `names` need to show."""
-    return {
-        option: value
-        for name in sorted(names)
-        if name in planted_bugs
-        for option, value in planted_bugs[name].options.items()
-    }
 
 
 class LazyFlush:
