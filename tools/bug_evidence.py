@@ -200,14 +200,8 @@ def read_records(path: Path = DATA) -> dict[tuple[str, str, str, str], Record]:
     """Return the records in `path` by place; none when it does not exist."""
     if not path.exists():
         return {}
-    records = (_renamed(record) for record in msgspec.json.Decoder(Record).decode_lines(path.read_bytes()))
+    records = msgspec.json.Decoder(Record).decode_lines(path.read_bytes())
     return {record.key: record for record in records}
-
-
-def _renamed(record: Record) -> Record:
-    """Return `record` with `--planted-bug` in its commands, which was called `--mutant` until November 2026."""
-    run, command = (line.replace(" --mutant ", " --planted-bug ") for line in (record.run, record.command))
-    return msgspec.structs.replace(record, run=run, command=command)
 
 
 def write_records(records: Iterable[Record], path: Path = DATA) -> None:
