@@ -28,13 +28,17 @@ Command = Callable[..., subprocess.Popen[str]]
 
 
 def plug_in(folder: Path) -> dict[str, str]:
-    """Install the hostile plug-in in `folder`; the environment of a machine that has it."""
+    """Install the hostile plug-in in `folder`; the environment of a machine that has it.
+
+    No byte code is written: Python 3.11 cuts it short without an error where a limit on the size of files is in force,
+    and every later command would find the half of it.
+    """
     shutil.copy(PLUG_IN, folder)
     info = folder / "hostile_plug_in-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: hostile-plug-in\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(POINTS)
-    return os.environ | {"PYTHONPATH": str(folder)}
+    return os.environ | {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
 
 
 def ended(process: subprocess.Popen[str]) -> tuple[int, str, str]:
