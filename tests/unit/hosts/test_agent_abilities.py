@@ -12,7 +12,7 @@ from faultline.harness.errors import UsageError
 from faultline.harness.world.hosts.clocks.clock_means import PROCESS_CLOCKS, chosen_means
 from faultline.harness.world.hosts.machines import abilities
 from faultline.harness.world.hosts.machines.abilities import AGENT_FAULTS, CLOCK_FAULTS, Abilities
-from faultline.harness.world.hosts.machines.errors import HostError
+from faultline.harness.world.hosts.machines.errors import HostError, HostUnreachable
 from faultline.harness.world.hosts.machines.host_options import checked_host_options
 from faultline.harness.world.hosts.processes.remote_process import RemoteProcess
 from faultline.harness.world.local.handshake import RunSecret
@@ -93,6 +93,13 @@ def test_a_host_whose_agent_does_not_answer_can_do_none_of_it(monkeypatch: pytes
     assert mute.refusals() == dict.fromkeys(AGENT_FAULTS, "on n1, The agent on n1 did not answer")
 
 
+def ended_channel(code: int, *, is_connected: bool = True) -> Any:
+    transport = SimpleNamespace(is_active=lambda: is_connected)
+    return SimpleNamespace(
+        exit_status_ready=lambda: True, recv_exit_status=lambda: code, get_transport=lambda: transport
+    )
+
+
 @pytest.mark.parametrize(
     ("code", "is_short_of_memory", "crashes"),
     [(137, True, []), (-1, True, []), (137, False, [137]), (1, True, [1]), (0, True, [0])],
@@ -102,8 +109,39 @@ def test_an_end_by_the_kernel_is_no_crash_while_memory_is_short(
 ) -> None:
     connection: Any = SimpleNamespace(host=SimpleNamespace(name="n1"))
     process = RemoteProcess("athens", connection, "/nowhere", tmp_path, RunSecret.drawn())
-    process._begin(SimpleNamespace(exit_status_ready=lambda: True, recv_exit_status=lambda: code))
+    process._begin(ended_channel(code))
     process.is_short_of_memory = is_short_of_memory
     assert process.take_crashes() == crashes
     assert process.take_crashes() == []
     assert process.ends_for_memory == (1 if is_short_of_memory and not crashes else 0)
+
+
+class Deaf:
+    """A connection to a host that cannot be reached any more."""
+
+    host = SimpleNamespace(name="n1")
+
+    def run(self, script: str, **_: object) -> None:
+        raise HostUnreachable("n1", "n1 cannot be reached.", "Look at it.")
+
+
+class Answering(Deaf):
+    def run(self, script: str, **_: object) -> None:
+        """Carry it out."""
+
+
+@pytest.mark.parametrize(
+    ("connection", "is_connected", "unreachable"),
+    [
+        (Answering(), True, None),
+        (Answering(), False, "the connection to n1 broke"),
+        (Deaf(), True, "n1 cannot be reached."),
+    ],
+)
+def test_a_process_whose_host_is_lost_is_not_said_to_have_ended(
+    tmp_path: Path, connection: Any, is_connected: bool, unreachable: str | None
+) -> None:
+    process = RemoteProcess("athens", connection, "/nowhere", tmp_path, RunSecret.drawn())
+    process._begin(ended_channel(-1, is_connected=is_connected))
+    assert process.take_crashes() == [-1]
+    assert process.unreachable() == unreachable

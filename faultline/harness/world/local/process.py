@@ -67,6 +67,9 @@ class HeldProcess(Protocol):
     def log_tail(self) -> str:
         """Return the end of the node's log, as one line."""
 
+    def unreachable(self) -> str | None:
+        """Return the reason why the machine of the process cannot be asked; None when it can."""
+
 
 class NodeProcess:
     """The life of one node over any number of starts. `spawn` belongs in the thread that outlives the process.
@@ -173,6 +176,10 @@ class NodeProcess:
         """Return the end of the node's log, as one line."""
         text = self.log.read_text(errors="replace") if self.log.exists() else ""
         return " / ".join(text[-_LOG_TAIL_CHARACTERS:].split("\n")).strip(" /") or "its log is empty"
+
+    def unreachable(self) -> str | None:
+        """Return None: the process is on this machine."""
+        return None
 
     def _note_crash(self) -> None:
         with self._guard:

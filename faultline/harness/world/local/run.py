@@ -256,10 +256,15 @@ class RealRun:
         self._changed.set()
 
     def _watch_nodes(self) -> None:
-        """A node that ends without being killed has crashed: a finding about the system, not about the harness."""
+        """Tell of nodes that ended without being killed: a finding about the system, not about the harness."""
         for node, code in self.cluster.unexpected_exits():
-            tail = self.cluster.processes[node].log_tail()
-            sentence = f"{node} ended of its own with code {code}: {tail}"
+            process = self.cluster.processes[node]
+            lost = process.unreachable()
+            if lost is not None:
+                # A connection that breaks looks like a process that its kernel killed, and proves nothing about it.
+                self.errors.append(f"The harness lost sight of {node}, which may have ended or not: {lost}")
+                continue
+            sentence = f"{node} ended of its own with code {code}: {process.log_tail()}"
             self.crashes.append(Breach(invariant="node-crash", sentence=sentence, time_us=self._now_us(), node=node))
 
     def _record(self) -> RunRecord:

@@ -34,7 +34,8 @@ _POLL_S = 0.005
 _LOG_TAIL_BYTES = 600
 _GONE = "gone"
 _DEAD = (_GONE, "Z", "X")
-_KILLED_BY_KERNEL = (-1, 128 + 9)
+_NO_CODE = -1
+_KILLED_BY_KERNEL = (_NO_CODE, 128 + 9)
 """What SSH says of a process that a signal ended, and what a shell or supervisor says of one that SIGKILL ended."""
 
 
@@ -61,6 +62,7 @@ class RemoteProcess:
         self._connection = connection
         self._guard = threading.Lock()
         self._crashes: list[int] = []
+        self._connection_broke = False
         self._expected_to_live = False
         self._channel: Any = None
         self._control: ControlChannel | None = None
@@ -175,6 +177,16 @@ class RemoteProcess:
             self._wait_for(self._has_ended)
         self._note_crash()
 
+    def unreachable(self) -> str | None:
+        """Return the reason why the end of the process is not known; None when its host has told of it."""
+        if self._connection_broke:
+            return f"the connection to {self._connection.host.name} broke"
+        try:
+            self._connection.run("true")
+        except HostError as error:
+            return error.message
+        return None
+
     def log_tail(self) -> str:
         """Return the end of the node's log, as one line."""
         try:
@@ -213,6 +225,8 @@ class RemoteProcess:
                 self._expected_to_live = False
                 self.port = None
                 code = channel.recv_exit_status()
+                # SSH gives no code for a process that was killed, and none when the connection is lost.
+                self._connection_broke = code == _NO_CODE and not channel.get_transport().is_active()
                 if self.is_short_of_memory and code in _KILLED_BY_KERNEL:
                     self.ends_for_memory += 1
                 else:
