@@ -20,7 +20,7 @@ from faultline.harness.verdict import Finding
 __all__ = ["NON_LINEARIZABLE", "AnyCall", "Clock", "DataType", "Evidence", "TimedCall"]
 
 Clock = Literal["seconds", "events"]
-"""How moments are told: in seconds, or by the number of the event when a foreign history has no times."""
+"""The unit in which findings give moments: seconds, or the number of the event where a history has no times."""
 
 NON_LINEARIZABLE = "non-linearizable"
 """The anomaly of an illegal key that no other name fits."""

@@ -37,7 +37,11 @@ __all__ = [
 
 
 class Kind(msgspec.Struct, frozen=True):
-    """The kind of an option: how its text is listed and read."""
+    """The kind of an option, which lists the option and reads its text. Each subclass defines `described` and `parsed`.
+
+    `Kind` itself is never the kind of an option. It is not an abstract base class, because the metaclass of a struct
+    and that of an abstract base class exclude each other.
+    """
 
     def option(self, field: str) -> str:
         """Return the name of the option behind `field`."""
@@ -45,11 +49,11 @@ class Kind(msgspec.Struct, frozen=True):
 
     def described(self, summary: str) -> OptionDescription:
         """Return the option as it is listed."""
-        raise NotImplementedError
+        raise NotImplementedError  # each subclass defines it, see the class
 
     def parsed(self, name: str, text: str) -> object:
         """Return the value of `text`. Raise `UsageError` for a text that the option `name` cannot have."""
-        raise NotImplementedError
+        raise NotImplementedError  # each subclass defines it, see the class
 
 
 class Number(Kind, frozen=True):
