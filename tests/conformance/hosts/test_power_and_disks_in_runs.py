@@ -24,6 +24,10 @@ pytestmark = [pytest.mark.real, pytest.mark.slow]
 
 MS = 1_000
 
+NO_FINDING = (Verdict.PASS, Verdict.VACUOUS)
+"""The verdicts of a promise that was kept. The faults here last under a second: on a busy machine they may meet fewer
+operations than the floors ask for, which these tests do not claim."""
+
 
 def carried_out(
     hosts: NamespaceHosts, folder: Path, system: str, faults: tuple[PlannedFault, ...], duration_s: float, fsync: str
@@ -50,7 +54,7 @@ def test_etcd_keeps_its_promise_through_the_loss_of_all_power(hosts: NamespaceHo
             carried_out(hosts, tmp_path, "etcd", faults, 3.0, "honest")
         return
     _, record, verdict = carried_out(hosts, tmp_path, "etcd", faults, 3.0, "honest")
-    assert record.errors == [] and record.breaches == [] and verdict is Verdict.PASS
+    assert record.errors == [] and record.breaches == [] and verdict in NO_FINDING
     assert [(fault.kind, fault.applied, len(fault.nodes)) for fault in record.faults] == [("power-off", None, 3)]
     assert record.marks["power-lost"] == 1 and record.statistics["node_starts"] == 6
     assert images_in_use(hosts.supervisor.folder) == []
@@ -78,7 +82,7 @@ def test_disks_that_fail_all_together_each_in_its_way_cost_no_write(hosts: Names
     # All start before the first of them stops: starting a node again takes its time.
     _, record, verdict = carried_out(hosts, tmp_path, "consistent-core", faults, 2.4, "honest")
     assert [(fault.kind, fault.applied) for fault in record.faults] == [(fault.kind, None) for fault in faults]
-    assert record.errors == [] and record.breaches == [] and verdict is Verdict.PASS
+    assert record.errors == [] and record.breaches == [] and verdict in NO_FINDING
     # Who wrote to the disk that turned read-only has ended of that or was ended to mend it.
     assert record.statistics["node_starts"] >= 4
     assert images_in_use(hosts.supervisor.folder) == []
@@ -92,7 +96,7 @@ def test_a_node_whose_fsync_fails_ends_and_that_is_no_finding(hosts: NamespaceHo
     )
     _, record, verdict = carried_out(hosts, tmp_path, "consistent-core", faults, 2.4, "honest")
     assert [(fault.kind, fault.applied) for fault in record.faults] == [(fault.kind, None) for fault in faults]
-    assert record.errors == [] and record.breaches == [] and verdict is Verdict.PASS
+    assert record.errors == [] and record.breaches == [] and verdict in NO_FINDING
     # Who could not sync says so and ends, and is started again; the other one may have had nothing to sync any more.
     ended = record.statistics["ended_on_bad_disks"]
     assert 1 <= ended <= 2 and record.statistics["node_starts"] == 3 + ended
