@@ -39,8 +39,12 @@ if TYPE_CHECKING:
     from faultline.checkers.isolation.strong import SerializabilityChecker, SnapshotIsolationChecker
     from faultline.checkers.isolation.weak import CausalConsistencyChecker, ReadAtomicChecker, ReadCommittedChecker
     from faultline.checkers.leased_lock import LeasedLockChecker
+    from faultline.checkers.library.checking import check
+    from faultline.checkers.library.result import Result
     from faultline.checkers.linearizability.checker import LinearizabilityChecker
+    from faultline.checkers.linearizability.generic_search import Hooks
     from faultline.checkers.membership import MembershipChecker
+    from faultline.checkers.porcupine.model import PENDING, UNKNOWN, Model, NondeterministicModel, Operation
     from faultline.checkers.scans import ScansChecker
     from faultline.checkers.siblings import SiblingsChecker
     from faultline.checkers.stats import StatsChecker
@@ -56,6 +60,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CHECKERS",
+    "PENDING",
+    "UNKNOWN",
     "AdyaG2Checker",
     "AvailabilityChecker",
     "BankChecker",
@@ -71,6 +77,7 @@ __all__ = [
     "CounterChecker",
     "CounterTransactionsChecker",
     "FollowerReadsChecker",
+    "Hooks",
     "InvariantChecker",
     "LeasedLockChecker",
     "LinearizabilityChecker",
@@ -80,10 +87,14 @@ __all__ = [
     "LogPatternChecker",
     "LongForkChecker",
     "MembershipChecker",
+    "Model",
     "MonotonicChecker",
+    "NondeterministicModel",
+    "Operation",
     "QueueChecker",
     "ReadAtomicChecker",
     "ReadCommittedChecker",
+    "Result",
     "RwRegisterChecker",
     "ScansChecker",
     "SerializabilityChecker",
@@ -100,8 +111,17 @@ __all__ = [
     "UniqueIdsChecker",
     "VacuityChecker",
     "WatchesChecker",
+    "check",
 ]
 
+_LIBRARY = {
+    "Hooks": "faultline.checkers.linearizability.generic_search",
+    "Result": "faultline.checkers.library.result",
+    "check": "faultline.checkers.library.checking",
+}
+_MODEL = dict.fromkeys(
+    ("PENDING", "UNKNOWN", "Model", "NondeterministicModel", "Operation"), "faultline.checkers.porcupine.model"
+)
 _MODULES = {description.class_name: description.module for description in CHECKERS.values()}
 
-__getattr__, __dir__ = lazily(__name__, _MODULES)
+__getattr__, __dir__ = lazily(__name__, _MODULES | _LIBRARY | _MODEL)

@@ -32,6 +32,7 @@ __all__ = [
     "Part",
     "Step",
     "Visualization",
+    "history_svg",
     "porcupine_values",
 ]
 
@@ -137,7 +138,7 @@ def _part(number: int, part: Part, notes: Sequence[Note]) -> dict[str, Any]:
         "id": f"part-{number + 1}",
         "sentence": _sentence(part),
         "is_partial": bool(_missing(part)),
-        "svg": _svg(number, part, shown, notes),
+        "svg": history_svg(number, part, shown, notes),
         "missing": [_described(part.history[position]) for position in _missing(part)[:OPERATIONS_MAX]],
         "linearizations": [
             _linearization(number, part, index) for index in range(min(len(orders), LINEARIZATIONS_MAX))
@@ -206,7 +207,7 @@ def _note(note: Note) -> str:
     return f"{note.description}, {where}, {when}" + (f": {note.details}" if note.details else "")
 
 
-def _svg(number: int, part: Part, shown: Sequence[int], notes: Sequence[Note]) -> Markup:
+def history_svg(number: int, part: Part, shown: Sequence[int], notes: Sequence[Note]) -> Markup:
     """Return the bars of `shown`: one row for each client, below a row for each tag of annotations at that time."""
     elements = [part.history[position] for position in shown]
     scale = _Scale(elements)
