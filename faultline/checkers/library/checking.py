@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from faultline.checkers.porcupine.model import AnyModel, Model, NondeterministicModel, Operation
@@ -24,7 +23,7 @@ __all__ = ["check"]
 
 def check(
     model: str | AnyModel[Any, Any, Any] | None,
-    history: History | Sequence[Operation[Any, Any]] | str | Path,
+    history: History | Sequence[Operation[Any, Any]] | str | os.PathLike[str],
     timeout_s: float | None = None,
     *,
     steps_max: int | None = None,
@@ -52,22 +51,26 @@ def check(
         return _under_own_model(model, history, *limits, format_name, hooks, options)
     if hooks is not None:
         raise UsageError("Hooks tell facts of a model of your own, and this model has a name.", "Leave hooks out.")
-    if isinstance(history, str | Path):
-        return _of_file(model, Path(history), *limits, format_name, options)
+    if isinstance(history, str | os.PathLike):
+        return _of_file(model, history, *limits, format_name, options)
     return _of_operations(model, history, *limits, options)
 
 
 def _of_file(
     model: str | None,
-    path: Path,
+    path: str | os.PathLike[str],
     steps_max: int,
     timeout_s: float | None,
     format_name: str,
     options: dict[str, Any],
 ) -> Result:
+    from pathlib import Path
+
     from faultline.checkers.files import check_histories
 
-    histories = check_histories(path, format_name, model, steps_max=steps_max, timeout_s=timeout_s, options=options)
+    histories = check_histories(
+        Path(path), format_name, model, steps_max=steps_max, timeout_s=timeout_s, options=options
+    )
     checked = next(histories)
     if os.path.isdir(path) and next(histories, None) is not None:
         raise UsageError(f"{path} holds several histories.", "Name one of them, or run faultline check on the folder.")
@@ -114,13 +117,15 @@ def _result(checked: CheckedHistory, operations: Sequence[Operation[Any, Any]] |
 
 def _under_own_model(
     model: AnyModel[Any, Any, Any],
-    given: History | Sequence[Operation[Any, Any]] | str | Path,
+    given: History | Sequence[Operation[Any, Any]] | str | os.PathLike[str],
     steps_max: int,
     timeout_s: float | None,
     format_name: str,
     hooks: Hooks[Any, Any, Any] | None,
     options: dict[str, Any],
 ) -> Result:
+    from pathlib import Path
+
     from faultline.checkers.importers import format_of
     from faultline.checkers.library.operations import in_order, operations_of
     from faultline.checkers.library.own_models import check_own_model
@@ -128,7 +133,7 @@ def _under_own_model(
 
     if options:
         raise UsageError(f"A model of your own has no option {', '.join(sorted(options))}.", "Leave the options out.")
-    if isinstance(given, str | Path):
+    if isinstance(given, str | os.PathLike):
         given = format_of(Path(given), format_name).read(Path(given)).history
     operations = operations_of(given) if isinstance(given, History) else in_order(given)
     return check_own_model(model, operations, steps_max, timeout_s, hooks)

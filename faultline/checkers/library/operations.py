@@ -20,7 +20,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from faultline.checkers.importers.events import is_micro_operations
-from faultline.checkers.linearizability.objects import EMPTY
 from faultline.checkers.porcupine.model import PENDING, UNKNOWN, Operation
 from faultline.harness.errors import UsageError
 from faultline.harness.history import OPEN, History
@@ -94,10 +93,12 @@ def operation_at(history: History, row: int) -> AnyOperation:
     """Return the operation in `row`, with `(f, value)` or `(f, key, value)` as its input, and indices as its times."""
     f, key, value = history.f[row], history.key[row], history.value[row]
     given = (f, value) if key is None else (f, key, value)
-    outcome, error = history.outcome[row], history.error[row]
+    outcome = history.outcome[row]
     answer: Any = history.result[row] if outcome == "ok" else UNKNOWN
     if outcome == "fail":
-        answer = {CAS_MISMATCH: False, _REFUSED: False, EMPTY: None}.get(error or "", UNKNOWN)
+        from faultline.checkers.linearizability.objects import EMPTY
+
+        answer = {CAS_MISMATCH: False, _REFUSED: False, EMPTY: None}.get(history.error[row] or "", UNKNOWN)
     return_ = PENDING if outcome == "info" or history.complete_index[row] == OPEN else history.complete_index[row]
     return Operation(history.process[row], given, history.invoke_index[row], answer, return_)
 
@@ -107,6 +108,8 @@ def operations_of(history: History) -> list[AnyOperation]:
 
     A compare-and-set that was refused and a removal from an empty object did happen: they answer False and None.
     """
+    from faultline.checkers.linearizability.objects import EMPTY  # Imported late: registers need no other object.
+
     return [
         operation_at(history, row)
         for row, outcome in enumerate(history.outcome)
