@@ -1,8 +1,8 @@
 """Faultline: a correctness test harness for distributed stores.
 
 The names below are what tests and plug-ins are written with, and they are stable. So are those that
-`faultline.testing`, `faultline.checkers` and `faultline.workloads` export. All other modules may change with any
-version.
+`faultline.testing`, `faultline.checkers`, `faultline.checkers.porcupine` and `faultline.workloads` export. All other
+modules may change with any version.
 """
 
 from __future__ import annotations

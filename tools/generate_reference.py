@@ -50,7 +50,13 @@ ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
 GENERATED = ROOT / "docs" / "reference" / "generated"
 
-PUBLIC_PACKAGES = ("faultline", "faultline.testing", "faultline.checkers", "faultline.workloads")
+PUBLIC_PACKAGES = (
+    "faultline",
+    "faultline.testing",
+    "faultline.checkers",
+    "faultline.checkers.porcupine",
+    "faultline.workloads",
+)
 
 LISTINGS = {
     "systems": "The systems under test that come with Faultline, and their options (`--option NAME=VALUE`).",

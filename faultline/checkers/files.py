@@ -16,7 +16,7 @@ from faultline.checkers.importers import AUTO, FORMATS, FormatDescription, forma
 from faultline.checkers.judges import STEPS_MAX, Budget, is_per_key, judge, models
 from faultline.harness.errors import UsageError
 from faultline.harness.untrusted import DamagedInput
-from faultline.harness.verdict import CheckResult, Verdict
+from faultline.harness.verdict import CheckResult, Finding, Verdict
 
 if TYPE_CHECKING:
     from faultline.checkers.importers.imported import ImportedHistory
@@ -30,6 +30,7 @@ __all__ = [
     "check_by_key",
     "check_file",
     "check_histories",
+    "check_history",
     "files_in",
     "models",
 ]
@@ -59,6 +60,14 @@ class CheckedHistory:
     workload: str = ""
     checks: tuple[CheckResult, ...] = ()
     notes: tuple[str, ...] = ()
+
+    def rows(self, finding: Finding) -> list[int]:
+        """Return the rows of a finding in this history; none when the finding is of another part."""
+        named = list(dict.fromkeys(finding.operations))
+        if self.numbers is None:
+            return [row for row in named if row < len(self.imported.history)]
+        place = {number: row for row, number in enumerate(self.numbers)}
+        return [place[number] for number in named if number in place]
 
 
 def check_file(path: Path | str, format_name: str = AUTO, model: str | None = None, **settings: Any) -> CheckResult:
@@ -96,6 +105,31 @@ def check_histories(
         yield check.one(label, imported)
 
 
+def check_history(
+    imported: ImportedHistory,
+    model: str | None,
+    budget: Budget,
+    options: Mapping[str, Any],
+    label: str = "The history",
+    format_name: str = "",
+) -> CheckedHistory:
+    """Check one history that is in memory, under `model` or else the one that its functions suggest."""
+    operations = len(imported.history)
+    if operations == 0:
+        sentence = "It holds no operation, so there is nothing to check."
+        result = CheckResult(checker="import", verdict=Verdict.VACUOUS, sentence=sentence)
+        return CheckedHistory(label, format_name, model or "", imported, result, 0)
+    name = model or imported.model
+    if name is None:
+        raise _no_model(label, imported)
+    checker = judge(name, imported.history, budget, clock=imported.clock, options=options)
+    try:
+        result = checker.check(imported.history)
+    except UsageError as error:
+        raise UsageError(f"{label}: {error.message}", error.next_step) from error
+    return CheckedHistory(label, format_name, name, imported, result, operations)
+
+
 def check_by_key(
     path: Path, *, timeout_s: float | None = None, options: Mapping[str, Any] | None = None
 ) -> CheckedHistory | None:
@@ -115,20 +149,7 @@ class _Check:
 
     def one(self, label: str, imported: ImportedHistory) -> CheckedHistory:
         """Check one history."""
-        operations = len(imported.history)
-        if operations == 0:
-            sentence = "It holds no operation, so there is nothing to check."
-            result = CheckResult(checker="import", verdict=Verdict.VACUOUS, sentence=sentence)
-            return CheckedHistory(label, self.description.name, self.model or "", imported, result, 0)
-        model = self.model or imported.model
-        if model is None:
-            raise _no_model(label, imported)
-        checker = judge(model, imported.history, self.budget, clock=imported.clock, options=self.options)
-        try:
-            result = checker.check(imported.history)
-        except UsageError as error:
-            raise UsageError(f"{label}: {error.message}", error.next_step) from error
-        return CheckedHistory(label, self.description.name, model, imported, result, operations)
+        return check_history(imported, self.model, self.budget, self.options, label, self.description.name)
 
     def in_parts(self, path: Path, large_bytes: int) -> CheckedHistory | None:
         """Check a large history key by key; None when it has no keys, or its model looks at all of them at once."""

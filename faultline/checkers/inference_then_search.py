@@ -16,8 +16,8 @@ from typing import Any
 
 import msgspec
 
-from faultline.checkers import CHECKERS
 from faultline.checkers.porcupine.budget import Budget
+from faultline.checkers.table import CHECKERS
 from faultline.harness.errors import UsageError
 from faultline.harness.history import History
 from faultline.harness.verdict import CheckResult, Verdict

@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, NamedTuple, Protocol
 
-from faultline.checkers import CHECKERS
+from faultline.checkers.table import CHECKERS
 from faultline.harness.errors import UsageError
 from faultline.harness.history import History
 from faultline.harness.plugins import CHECKERS_GROUP, load, plugged_in

@@ -176,7 +176,7 @@ def _show(checked: CheckedHistory, next_step: str, as_json: bool, explain: bool)
     if explain:
         _show_circumstances(checked)
     if explain and (result.findings or result.detail.get("undecided")):
-        from faultline.cli.explanation import explanation
+        from faultline.reports.explanation import explanation
 
         for line in explanation(checked):
             say(line)

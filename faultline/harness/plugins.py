@@ -15,7 +15,6 @@ one sentence that names its package, and never disturbs the rest.
 from __future__ import annotations
 
 import importlib
-import importlib.metadata
 from typing import Any
 
 from faultline.harness.errors import UsageError
@@ -38,14 +37,20 @@ NEMESES_GROUP = "faultline.nemeses"
 FAULTS_GROUP = "faultline.faults"
 
 
+def _entry_points(**selection: str) -> Any:
+    import importlib.metadata  # Imported late: it takes longer than all else that a check of a small history needs.
+
+    return importlib.metadata.entry_points(**selection)
+
+
 def plugged_in(group: str) -> dict[str, str]:
     """Return the entry points of `group` by name, as `module:attribute`."""
-    return {point.name: point.value for point in importlib.metadata.entry_points(group=group)}
+    return {point.name: point.value for point in _entry_points(group=group)}
 
 
 def provider_of(group: str, name: str) -> str:
     """Return the package and version that provide an entry point, such as `slate 1.0`; empty when no package does."""
-    for point in importlib.metadata.entry_points(group=group, name=name):
+    for point in _entry_points(group=group, name=name):
         if point.dist is not None:
             return f"{point.dist.name} {point.dist.version}"
     return ""

@@ -20,7 +20,7 @@ from faultline.reports.campaign_summary import (
     read_summary,
     reconciliation,
 )
-from faultline.reports.page import write_page
+from faultline.reports.page import render, write_page
 from faultline.reports.svg import number, tag
 from faultline.reports.terminal import campaign_lines
 
@@ -47,7 +47,7 @@ def write_campaign_report(folder: Path) -> Path:
     """
     source = folder / "campaign.json"
     summary = read_json(source, dict[str, Any], next_step="Name the folder of a finished campaign, or run it again.")
-    return write_page(folder / "index.html", "campaign.html", campaign_values(summary, folder))
+    return write_page(folder / "index.html", render("campaign.html", campaign_values(summary, folder)))
 
 
 def campaign_values(summary: dict[str, Any], folder: Path | None = None) -> dict[str, Any]:

@@ -39,10 +39,11 @@ def render(template: str, values: dict[str, Any]) -> str:
     return _environment().get_template(template).render(shared | values)
 
 
-def write_page(path: Path, template: str, values: dict[str, Any]) -> Path:
-    """Render `template` into the file `path`; the file appears whole or not at all."""
+def write_page(path: Path | str, page: str) -> Path:
+    """Write `page` to the file `path`, which appears whole or not at all, and return its path."""
+    path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, render(template, values).encode(), durable=False)
+    write_whole(path, page.encode(), durable=False)
     return path
 
 

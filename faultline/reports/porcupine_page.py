@@ -1,7 +1,8 @@
-"""A history checked by the port of Porcupine, as one offline HTML file: `visualize_check(model, information, path)`.
+"""A history checked by the port of Porcupine, as the values of one offline HTML page, `porcupine.html`.
 
-`visualize(data, path)` takes the records that `faultline.checkers.porcupine.visualization_data(model, information)`
-makes. This module knows only their shape, since reports do not import checkers.
+It is drawn from the records that `faultline.checkers.porcupine.visualization_data(model, information)` makes. This
+module knows only their shape, since reports do not import checkers; `faultline.checkers.drawing` joins the two under
+Porcupine's names.
 
 A figure for each part, with a row for each client and a bar for each operation; then, in words, the longest partial
 linearization with the state after each step, the operations that it leaves out, and the other partial linearizations.
@@ -15,12 +16,10 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, Protocol
 
 from markupsafe import Markup
 
-from faultline.reports.page import write_page
 from faultline.reports.svg import group, tag
 from faultline.reports.text import count, shorten
 
@@ -29,14 +28,12 @@ __all__ = [
     "OPERATIONS_MAX",
     "PARTS_MAX",
     "Element",
-    "Information",
     "Note",
     "Part",
     "Step",
     "Visualization",
+    "history_svg",
     "porcupine_values",
-    "visualize",
-    "visualize_check",
 ]
 
 PARTS_MAX = 20
@@ -66,6 +63,8 @@ class Element(Protocol):
     def end(self) -> float | None: ...
     @property
     def description(self) -> str: ...
+    @property
+    def metadata(self) -> str: ...
 
 
 class Step(Protocol):
@@ -118,25 +117,6 @@ class Visualization(Protocol):
     def annotations(self) -> Sequence[Note]: ...
 
 
-def visualize(data: Visualization, path: Path | str, title: str = "A history and its linearizations") -> Path:
-    """Write the page of a verbose check to `path`, and return it. The same check gives the same bytes."""
-    return write_page(Path(path), "porcupine.html", porcupine_values(data, title))
-
-
-class Information(Protocol):
-    """The result of a verbose check, which can describe itself with the model that was checked."""
-
-    def visualization(self, model: Any, /) -> Visualization: ...
-
-
-def visualize_check(
-    model: Any, information: Information, path: Path | str, title: str = "A history and its linearizations"
-) -> Path:
-    """Write the same page straight from a verbose check: `result, information = check_operations_verbose(model,
-    history, …)`."""
-    return visualize(information.visualization(model), path, title)
-
-
 def porcupine_values(data: Visualization, title: str) -> dict[str, Any]:
     """Return the values for the template, as plain data."""
     numbered = sorted(enumerate(data.partitions), key=lambda item: (not _missing(item[1]), item[0]))
@@ -158,7 +138,7 @@ def _part(number: int, part: Part, notes: Sequence[Note]) -> dict[str, Any]:
         "id": f"part-{number + 1}",
         "sentence": _sentence(part),
         "is_partial": bool(_missing(part)),
-        "svg": _svg(number, part, shown, notes),
+        "svg": history_svg(number, part, shown, notes),
         "missing": [_described(part.history[position]) for position in _missing(part)[:OPERATIONS_MAX]],
         "linearizations": [
             _linearization(number, part, index) for index in range(min(len(orders), LINEARIZATIONS_MAX))
@@ -215,7 +195,10 @@ def _anchor(number: int, index: int) -> str:
 
 def _described(element: Element) -> str:
     until = "never returned" if element.end is None else f"until {element.end:g}"
-    return f"{shorten(element.description, 300)}, by client {element.client_id}, from {element.start:g} {until}"
+    metadata = f" ({shorten(element.metadata, 300)})" if element.metadata else ""
+    return (
+        f"{shorten(element.description, 300)}, by client {element.client_id}, from {element.start:g} {until}{metadata}"
+    )
 
 
 def _note(note: Note) -> str:
@@ -224,7 +207,7 @@ def _note(note: Note) -> str:
     return f"{note.description}, {where}, {when}" + (f": {note.details}" if note.details else "")
 
 
-def _svg(number: int, part: Part, shown: Sequence[int], notes: Sequence[Note]) -> Markup:
+def history_svg(number: int, part: Part, shown: Sequence[int], notes: Sequence[Note]) -> Markup:
     """Return the bars of `shown`: one row for each client, below a row for each tag of annotations at that time."""
     elements = [part.history[position] for position in shown]
     scale = _Scale(elements)

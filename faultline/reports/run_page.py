@@ -21,7 +21,7 @@ from faultline.reports.fault_choice import needed_for, settled_faults
 from faultline.reports.latency import latency_finding, latency_svg, latency_table
 from faultline.reports.legend import fault_family
 from faultline.reports.node_logs import Excerpt, LogLine, node_logs_excerpt
-from faultline.reports.page import write_page
+from faultline.reports.page import render, write_page
 from faultline.reports.selection import Shown, shown_of
 from faultline.reports.sentences import (
     decimals_for,
@@ -44,7 +44,7 @@ _MOST_MESSAGE_ROWS = 200
 
 def write_run_report(folder: Path, record: RunRecord, judgement: Judgement) -> Path:
     """Write `folder/report.html` and return its path. The same run gives the same bytes."""
-    return write_page(folder / "report.html", "run.html", run_values(record, judgement))
+    return write_page(folder / "report.html", render("run.html", run_values(record, judgement)))
 
 
 def run_values(record: RunRecord, judgement: Judgement) -> dict[str, Any]:

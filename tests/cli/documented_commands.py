@@ -14,6 +14,12 @@ __all__ = ["Block", "Ran", "blocks_of", "complaints_about", "run_block"]
 FENCE = re.compile(
     r"(?:^<!--(?P<comment>(?:(?!-->).)*)-->\n)?^```(?P<kind>console|sh)\n(?P<text>.*?)^```$", re.M | re.S
 )
+PYTHON = re.compile(
+    r"^<!--(?P<comment>\s*run\b(?:(?!-->).)*)-->\n^```(?P<kind>python)\n(?P<text>.*?)^```$", re.M | re.S
+)
+"""Blocks of Python are run where a comment says so; the others are parts of programs."""
+PRINTED = "# → "
+"""The beginning of a line in a block of Python that says what the block prints."""
 REPOSITORY = Path(__file__).resolve().parents[2]
 COMMENT = re.compile(r"\s*run(?:, exit (?P<exit>\d+))?\s*$")
 ELSEWHERE = re.compile(r"\s*run elsewhere: \S.*", re.S)
@@ -44,6 +50,8 @@ class Block:
         """What to give to the shell: a console block's lines after `$ `, with their continuations."""
         if self.kind == "sh":
             return self.text
+        if self.kind == "python":
+            return f"python - <<'END_OF_BLOCK'\n{self.text}END_OF_BLOCK\n"
         taken, continued = [], False
         for line in self.text.splitlines():
             if continued or line.startswith("$ "):
@@ -53,9 +61,11 @@ class Block:
 
     @property
     def shown_output(self) -> list[str]:
-        """The lines of output that a console block shows; `…` stands for lines, or part of a line, left out."""
+        """The lines of output that a block shows; `…` stands for lines, or part of a line, left out."""
         if self.kind == "sh":
             return []
+        if self.kind == "python":
+            return [line.removeprefix(PRINTED) for line in self.text.splitlines() if line.startswith(PRINTED)]
         script = set(self.script.splitlines())
         lines = [line for line in self.text.splitlines() if not line.startswith("$ ") and line not in script]
         return [line.strip() for line in lines if line.strip() not in ("", "…")]
@@ -70,10 +80,11 @@ class Ran:
 
 
 def blocks_of(markdown: str) -> list[Block]:
-    """All blocks of commands in a document, in order."""
+    """All blocks of commands in a document, in order, with the blocks of Python that are run."""
+    matches = sorted([*FENCE.finditer(markdown), *PYTHON.finditer(markdown)], key=lambda match: match.start())
     return [
         Block(markdown.count("\n", 0, match.start("kind")) + 1, match["kind"], match["text"], match["comment"])
-        for match in FENCE.finditer(markdown)
+        for match in matches
     ]
 
 

@@ -29,6 +29,18 @@ def test_the_commands_of_a_page_do_what_the_page_says(page: Path, tmp_path: Path
     assert not complaints, "\n".join([_name(page), *complaints])
 
 
+def test_each_history_of_a_users_own_test_is_checked_by_ten_lines_or_less() -> None:
+    page = (ROOT / "docs" / "how-to" / "check-histories-from-your-own-tests.md").read_text()
+    scripts = [block for block in blocks_of(page) if block.kind == "python" and "check(" in block.text]
+    assert len(scripts) >= 10
+    assert [block.line for block in scripts if not block.shown_output] == []
+    assert [block.line for block in scripts if _lines_of_code(block.text) > 10] == []
+
+
+def _lines_of_code(text: str) -> int:
+    return sum(bool(line.strip()) and not line.startswith("#") for line in text.splitlines())
+
+
 def test_every_block_of_commands_says_whether_it_is_run() -> None:
     silent = [
         f"{_name(page)}:{block.line}"
@@ -86,6 +98,13 @@ def test_another_exit_code_or_another_output_is_a_complaint() -> None:
     block = blocks_of(PAGE)[0]
     assert len(complaints_about(block, Ran(0, "one two three"))) == 1
     assert len(complaints_about(block, Ran(3, "one two"))) == 1
+
+
+def test_a_block_of_python_is_run_where_its_comment_says_so_and_prints_what_it_says(tmp_path: Path) -> None:
+    page = "```python\nraise SystemExit(9)\n```\n\n<!-- run -->\n```python\nprint('one two')\n# → one …\n```\n"
+    (block,) = blocks_of(page)
+    assert complaints_about(block, run_block(block, tmp_path)) == []
+    assert len(complaints_about(block, Ran(0, "two"))) == 1
 
 
 def test_the_commands_are_those_of_this_environment(tmp_path: Path) -> None:

@@ -12,9 +12,9 @@ from faultline.checkers.porcupine import (
     Model,
     Operation,
     check_operations_verbose,
-    visualization_data,
+    visualize_path,
 )
-from faultline.reports.porcupine_page import LINEARIZATIONS_MAX, OPERATIONS_MAX, PARTS_MAX, visualize, visualize_check
+from faultline.reports.porcupine_page import LINEARIZATIONS_MAX, OPERATIONS_MAX, PARTS_MAX
 from faultline.reports.text import visible
 
 Register = Model(
@@ -35,7 +35,7 @@ ILLEGAL = [
 def page_of(tmp_path, history, *annotations, model=Register):
     _, information = check_operations_verbose(model, history)
     information.add_annotations(annotations)
-    path = visualize(visualization_data(model, information), tmp_path / "page.html")
+    path = visualize_path(model, information, tmp_path / "page.html")
     return Page(path.read_text("utf-8"))
 
 
@@ -104,10 +104,3 @@ def test_a_hostile_value_is_shown_and_does_nothing(tmp_path, value):
     assert len(page.html) < 1_000_000
     assert not set(page.html) & {"\x00", "\u202e", "\x1b", "\ud800"}
     assert visible(value[:40]) in page.text
-
-
-def test_a_verbose_check_is_drawn_with_its_model_in_one_call(tmp_path):
-    _, information = check_operations_verbose(Register, ILLEGAL)
-    at_once = visualize_check(Register, information, tmp_path / "one.html")
-    in_steps = visualize(visualization_data(Register, information), tmp_path / "two.html")
-    assert at_once.read_bytes() == in_steps.read_bytes()

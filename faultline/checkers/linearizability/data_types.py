@@ -17,13 +17,12 @@ All begin empty, free or at 0. A set without whole reads is checked value by val
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from faultline.checkers.linearizability.descriptions import DATA_TYPES
-from faultline.checkers.porcupine.model import Model, Operation
+from faultline.checkers.porcupine.model import UNKNOWN, Model, Operation
 
 __all__ = [
     "COUNTER_MODEL",
@@ -36,21 +35,10 @@ __all__ = [
     "UNKNOWN",
     "Call",
     "Specification",
-    "Unknown",
 ]
 
 Call = tuple[str, Hashable]
 """A function's name with its argument, None where there is none."""
-
-
-class Unknown(enum.Enum):
-    """The type of UNKNOWN."""
-
-    ANSWER = "unknown"
-
-
-UNKNOWN = Unknown.ANSWER
-"""The output of an operation whose answer was not seen."""
 
 
 def _set_step(state: frozenset[Hashable], given: Call, answer: Any) -> tuple[bool, frozenset[Hashable]]:

@@ -14,6 +14,7 @@ is a HarnessError; should a hook have promised too much, the port decides and `h
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace as replace_field
 from typing import Any, Literal, TypeVar, cast
 
 from msgspec.structs import replace
@@ -22,8 +23,8 @@ from faultline.checkers.linearizability.decision import Decision, Legality, wors
 from faultline.checkers.linearizability.generic_search import NO_HOOKS, Hooks, search_generic
 from faultline.checkers.linearizability.generic_tables import COMPARED_MAX, TooManyComparisons
 from faultline.checkers.linearizability.referee import decide_by_port
-from faultline.checkers.porcupine.budget import Budget, CheckResult
-from faultline.checkers.porcupine.model import PENDING, Model, NondeterministicModel, Operation
+from faultline.checkers.porcupine.budget import Budget, CheckResult, OutOfTime
+from faultline.checkers.porcupine.model import PENDING, AnyModel, Model, NondeterministicModel, Operation
 from faultline.harness.errors import HarnessError
 
 __all__ = [
@@ -39,8 +40,6 @@ __all__ = [
 State = TypeVar("State")
 Input = TypeVar("Input")
 Output = TypeVar("Output")
-
-AnyModel = Model[State, Input, Output] | NondeterministicModel[State, Input, Output]
 
 Engine = Literal["auto", "port"]
 
@@ -68,7 +67,7 @@ def check_operations_timeout(
     hooks: Hooks[State, Input, Output] = NO_HOOKS,
     engine: Engine = "auto",
 ) -> CheckResult:
-    """Return whether `history` is linearizable, UNKNOWN when the budget ends first. None means no limit."""
+    """Return whether `history` is linearizable, UNKNOWN when the budget ends first. None and 0 mean no limit."""
     parts = check_operations_report(model, history, timeout_s, steps_max=steps_max, hooks=hooks, engine=engine)
     return CheckResult(worst(parts))
 
@@ -83,7 +82,7 @@ def check_operations_report(
     engine: Engine = "auto",
 ) -> list[Decision]:
     """Return the decisions on all parts, with witness, engine and cost, as far as the first illegal part."""
-    budget = Budget.of(steps_max, timeout_s)
+    budget = Budget.of(steps_max, timeout_s or None)
     parts: list[Decision] = []
     for part in model.partition(history):
         parts.append(check_part(model, part, budget, hooks, engine))
@@ -100,9 +99,24 @@ def check_part(
     engine: Engine = "auto",
 ) -> Decision:
     """Check operations that all belong to one part."""
-    plain = cast("Model[Any, Input, Output]", model.to_model() if isinstance(model, NondeterministicModel) else model)
+    # Every step looks at the clock, also those of a replay: a model's step may take longer than all the rest.
+    timed = model if budget.deadline_s is None else replace_field(cast(Any, model), step=model.step_within(budget))
+    plain = cast("Model[Any, Input, Output]", timed.to_model() if isinstance(timed, NondeterministicModel) else timed)
     if engine == "port":
         return decide_by_port(plain, operations, budget, "the port was asked for", verbose=True)
+    try:
+        return _searched(timed, plain, operations, budget, hooks)
+    except OutOfTime:
+        return Decision(Legality.UNKNOWN, "generic", reason="the time was over before the next step of the model")
+
+
+def _searched(
+    model: AnyModel[State, Input, Output],
+    plain: Model[Any, Input, Output],
+    operations: Sequence[Operation[Input, Output]],
+    budget: Budget,
+    hooks: Hooks[State, Input, Output],
+) -> Decision:
     try:
         found = search_generic(model, operations, budget, hooks)
     except TooManyComparisons:

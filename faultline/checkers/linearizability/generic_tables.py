@@ -179,7 +179,7 @@ class _Choices(Generic[State, Input, Output]):
         self, model: NondeterministicModel[State, Input, Output], classes: OperationClasses[Input, Output]
     ) -> None:
         self._model, self._pairs = model, classes.pairs
-        self.states: Interner[State] = Interner(model.equal)
+        self.states: Interner[State] = Interner(model.equal, model.hash)
         self._reached: dict[tuple[int, int], frozenset[int]] = {}
         self.initial = frozenset([self.states.number(state) for state in model.init()])
 

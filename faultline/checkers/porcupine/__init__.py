@@ -15,10 +15,12 @@ A part is imported when its first name is asked for: the fast engine asks for bu
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from faultline.exports import lazily
 
 if TYPE_CHECKING:
+    from faultline.checkers.drawing import visualize, visualize_path
     from faultline.checkers.porcupine.annotation import Annotation
     from faultline.checkers.porcupine.budget import (
         UNLIMITED,
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from faultline.checkers.porcupine.information import LinearizationInfo
     from faultline.checkers.porcupine.model import (
         PENDING,
+        UNKNOWN,
         Event,
         EventKind,
         Model,
@@ -55,6 +58,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PENDING",
+    "UNKNOWN",
     "UNLIMITED",
     "Annotation",
     "Budget",
@@ -77,12 +81,15 @@ __all__ = [
     "no_partition",
     "no_partition_event",
     "visualization_data",
+    "visualize",
+    "visualize_path",
 ]
 
 _PARTS = {
-    "annotation": ("Annotation",),
-    "budget": ("Budget", "CheckResult", "UNLIMITED"),
-    "checker": (
+    "faultline.checkers.drawing": ("visualize", "visualize_path"),
+    f"{__name__}.annotation": ("Annotation",),
+    f"{__name__}.budget": ("Budget", "CheckResult", "UNLIMITED"),
+    f"{__name__}.checker": (
         "check_events",
         "check_events_timeout",
         "check_events_verbose",
@@ -90,24 +97,20 @@ _PARTS = {
         "check_operations_timeout",
         "check_operations_verbose",
     ),
-    "information": ("LinearizationInfo",),
-    "model": (
+    f"{__name__}.information": ("LinearizationInfo",),
+    f"{__name__}.model": (
         "Event",
         "EventKind",
         "Model",
         "NondeterministicModel",
         "Operation",
         "PENDING",
+        "UNKNOWN",
         "no_partition",
         "no_partition_event",
     ),
-    "search": ("PartResult", "check_single"),
-    "visualization": ("VisualizationData", "visualization_data"),
+    f"{__name__}.search": ("PartResult", "check_single"),
+    f"{__name__}.visualization": ("VisualizationData", "visualization_data"),
 }
-_PART_OF = {name: part for part, names in _PARTS.items() for name in names}
 
-
-def __getattr__(name: str) -> Any:
-    if name in _PART_OF:
-        return getattr(importlib.import_module(f"{__name__}.{_PART_OF[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__, __dir__ = lazily(__name__, {name: part for part, names in _PARTS.items() for name in names})

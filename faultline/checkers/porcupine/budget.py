@@ -9,7 +9,7 @@ import enum
 import time
 from dataclasses import dataclass
 
-__all__ = ["UNLIMITED", "Budget", "CheckResult"]
+__all__ = ["UNLIMITED", "Budget", "CheckResult", "OutOfTime"]
 
 
 class CheckResult(enum.StrEnum):
@@ -20,13 +20,21 @@ class CheckResult(enum.StrEnum):
     UNKNOWN = "Unknown"
 
 
+class OutOfTime(Exception):
+    """The time of a check was over before a step of its model, or during it: there is no answer of that step."""
+
+
 STEPS_BETWEEN_DEADLINE_CHECKS = 64
-"""Looking at the clock costs a tenth of a cheap step; a model with slow steps still stops soon after its deadline."""
+"""Looking at the clock costs a tenth of a cheap step of an engine. Steps of a model, which may be slow, look each time
+(`model.Model.step_within`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """The limits of a search: steps for each part, and a monotonic time for all of them."""
+    """The limits of a search: steps for each part, and a monotonic time for all of them.
+
+    To a model with `step_context` it is the context of a step, which may stop when `is_over()`.
+    """
 
     steps_max: int | None = None
     deadline_s: float | None = None

@@ -81,8 +81,8 @@ def _put_back(entry: Entry[Input, Output]) -> None:
 def operations_of_events(events: Sequence[Event[Input, Output]]) -> list[Operation[Input, Output]]:
     """Return the operations of an event history, in order of their calls, with positions as times.
 
-    A call without a return is a pending operation, whose output is None. Raises ValueError for a return without a call
-    and for an id that is called or returns twice.
+    A call without a return is a pending operation, whose output is UNKNOWN. Metadata are those of the return, or else
+    of the call. Raises ValueError for a return without a call and for an id that is called or returns twice.
     """
     calls: dict[int, tuple[int, Event[Input, Output]]] = {}
     returns: dict[int, tuple[int, Event[Input, Output]]] = {}
@@ -99,5 +99,7 @@ def _operation(
 ) -> Operation[Input, Output]:
     given = cast(Input, call.value)
     if returned is None:
-        return Operation(call.client_id, given, position, cast(Output, None), PENDING)
-    return Operation(call.client_id, given, position, cast(Output, returned[1].value), returned[0])
+        return Operation(call.client_id, given, position, metadata=call.metadata)
+    end, answer = returned
+    metadata = call.metadata if answer.metadata is None else answer.metadata
+    return Operation(call.client_id, given, position, cast(Output, answer.value), end, metadata)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from faultline.checkers.porcupine.annotation import Annotation
-from faultline.checkers.porcupine.model import Model, Operation
+from faultline.checkers.porcupine.model import AnyModel, Operation
 
 if TYPE_CHECKING:
     from faultline.checkers.porcupine.visualization import VisualizationData
@@ -38,7 +38,7 @@ class LinearizationInfo(Generic[Input, Output]):
             for operations, linearizations in zip(self.history, self.partial_linearizations, strict=True)
         ]
 
-    def visualization(self, model: Model[Any, Input, Output]) -> VisualizationData:
+    def visualization(self, model: AnyModel[Any, Input, Output]) -> VisualizationData:
         """Return the data of a drawing; `model` is the one that was checked."""
         from faultline.checkers.porcupine.visualization import visualization_data
 

@@ -15,9 +15,10 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from faultline.checkers.porcupine.budget import UNLIMITED, Budget, CheckResult
+from faultline.checkers.porcupine.budget import UNLIMITED, Budget, CheckResult, OutOfTime
 from faultline.checkers.porcupine.entries import Entry, lift, link, unlift
-from faultline.checkers.porcupine.model import PENDING, Model, Operation
+from faultline.checkers.porcupine.model import PENDING, UNKNOWN, Model, Operation
+from faultline.harness.errors import FaultlineError, UsageError
 
 __all__ = ["UNLIMITED", "Budget", "PartResult", "check_single"]
 
@@ -92,7 +93,7 @@ def check_single(
     head = link(operations)
     entry = head.next
     must_return = sum(operation.return_ != PENDING for operation in operations)
-    step, state, linearized, steps = model.step, model.init(), 0, 0
+    step, state, linearized, steps = model.step_within(budget), model.init(), 0, 0
     visited: _Visited[State] = _Visited(model)
     longest = _Longest(len(operations))
     path: list[tuple[Entry[Input, Output], State]] = []
@@ -103,7 +104,15 @@ def check_single(
                 longest.offer(_ids(path))
                 return PartResult(CheckResult.UNKNOWN, longest.distinct(), steps)
             steps += 1
-            legal, next_state = step(state, operation.input, operation.output)
+            try:
+                legal, next_state = step(state, operation.input, operation.output)
+            except OutOfTime:
+                longest.offer(_ids(path))
+                return PartResult(CheckResult.UNKNOWN, longest.distinct(), steps)
+            except Exception as error:
+                if operation.output is not UNKNOWN or isinstance(error, FaultlineError):
+                    raise
+                raise _unanswered(entry.id, operation, error) from error
             if legal and visited.add(linearized | 1 << entry.id, next_state):
                 path.append((entry, state))
                 state, linearized = next_state, linearized | 1 << entry.id
@@ -124,6 +133,14 @@ def check_single(
         unlift(entry)
         entry = entry.next
     return PartResult(CheckResult.OK, (_ids(path),), steps)
+
+
+def _unanswered(number: int, operation: Operation[Input, Output], error: Exception) -> UsageError:
+    return UsageError(
+        f"The model's step failed on operation {number} ({operation.input!r}), which never returned: "
+        f"{type(error).__name__}: {error}.",
+        "Its output is UNKNOWN, which equals everything and has no parts: let step say what such a call does.",
+    )
 
 
 def _ids(path: Sequence[tuple[Entry[Input, Output], State]]) -> tuple[int, ...]:

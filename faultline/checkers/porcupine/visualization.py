@@ -3,7 +3,7 @@
 For each part: the operations with the row of their client, the longest partial linearizations with the state after each
 step, and for each operation which of them is the longest that contains it (`largest`; an operation that is in none
 cannot be placed at all). Pointing at an operation shows that linearization; Porcupine's own page works so, and
-`faultline.reports.porcupine_page` draws one without scripts. `plain` gives it all as what JSON has.
+`visualize` draws one without scripts. `plain` gives it all as what JSON has.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeVar
 import msgspec
 
 from faultline.checkers.porcupine.annotation import Annotation
-from faultline.checkers.porcupine.model import PENDING, Model, Operation
+from faultline.checkers.porcupine.model import PENDING, AnyModel, Model, NondeterministicModel, Operation
 
 __all__ = [
     "AnnotationElement",
@@ -33,12 +33,16 @@ Output = TypeVar("Output")
 
 
 class HistoryElement(msgspec.Struct, frozen=True):
-    """One operation: who, from when until when (`end` is None when it never returned), and what, in words."""
+    """One operation: who, from when until when (`end` is None when it never returned), and what, in words.
+
+    `metadata` is what the model says of its metadata, empty without any.
+    """
 
     client_id: int
     start: float
     end: float | None
     description: str
+    metadata: str = ""
 
 
 class LinearizationStep(msgspec.Struct, frozen=True):
@@ -97,11 +101,12 @@ class Checked(Protocol[Input, Output]):
     def annotations(self) -> Sequence[Annotation]: ...
 
 
-def visualization_data(model: Model[State, Input, Output], information: Checked[Input, Output]) -> VisualizationData:
+def visualization_data(model: AnyModel[State, Input, Output], information: Checked[Input, Output]) -> VisualizationData:
     """The data of a verbose check with `model`. Raises ValueError when a linearization is not one of this model."""
+    plain: Model[Any, Input, Output] = model.to_model() if isinstance(model, NondeterministicModel) else model
     parts = zip(information.history, information.partial_linearizations, strict=True)
     return VisualizationData(
-        tuple(_partition(model, operations, linearizations) for operations, linearizations in parts),
+        tuple(_partition(plain, operations, linearizations) for operations, linearizations in parts),
         tuple(map(_annotation, information.annotations)),
     )
 
@@ -139,7 +144,8 @@ def _partition(
 def _element(model: Model[State, Input, Output], operation: Operation[Input, Output]) -> HistoryElement:
     end = None if operation.return_ == PENDING else operation.return_
     description = model.describe_operation(operation.input, operation.output)
-    return HistoryElement(operation.client_id, operation.call, end, description)
+    metadata = model.describe_operation_metadata(operation.metadata)
+    return HistoryElement(operation.client_id, operation.call, end, description, metadata)
 
 
 def _steps(

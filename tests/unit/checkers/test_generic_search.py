@@ -83,7 +83,7 @@ def test_a_spent_budget_is_unknown_and_says_how_far_it_came():
     report = check_operations_report(Register, [*LEGAL, *HARD], steps_max=3)
     assert worst(report) is Legality.UNKNOWN
     assert report[0].steps == 3
-    assert check_operations_timeout(Register, ILLEGAL, timeout_s=0.0) is CheckResult.UNKNOWN
+    assert check_operations_timeout(Register, ILLEGAL, timeout_s=-1.0) is CheckResult.UNKNOWN
 
 
 def test_the_first_illegal_part_ends_the_check_and_outranks_an_unknown_one():

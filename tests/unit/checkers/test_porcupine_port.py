@@ -114,7 +114,7 @@ def test_a_spent_budget_of_steps_is_unknown_and_the_same_every_time():
 
 
 def test_a_deadline_that_has_passed_is_unknown():
-    assert check_operations_timeout(Register, ILLEGAL, timeout_s=0.0) is CheckResult.UNKNOWN
+    assert check_operations_timeout(Register, ILLEGAL, timeout_s=-1.0) is CheckResult.UNKNOWN
 
 
 def test_an_illegal_part_outranks_an_unknown_one():

@@ -1,25 +1,48 @@
-"""The explanation of a violation, in words, for `faultline check`: its operations, numbered, and the argument over
-them."""
+"""The explanation of a violation, in words, as `faultline check` prints it: its operations, numbered, and the argument
+over them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol
 
 from faultline.harness.history import OPEN, History
-from faultline.harness.verdict import Finding
+from faultline.harness.verdict import CheckResult, Finding
 from faultline.reports.cycle import cycle_lines, transaction_names
 from faultline.reports.descriptions import predicate
 from faultline.reports.text import count, value_text, visible
 
-if TYPE_CHECKING:
-    from faultline.checkers.files import CheckedHistory
-
-__all__ = ["explanation"]
+__all__ = ["CheckedHistory", "Imported", "argument", "explanation", "names_of"]
 
 _OPERATIONS_MAX = 20
 _FINDINGS_MAX = 3
 _VALUE_LENGTH = 120
+
+
+class Imported(Protocol):
+    """A history, and whether its times are seconds or numbers of events."""
+
+    @property
+    def history(self) -> History: ...
+    @property
+    def clock(self) -> str: ...
+
+
+class CheckedHistory(Protocol):
+    """A history with the result of its check, as `faultline.checkers.files` makes it."""
+
+    @property
+    def model(self) -> str: ...
+    @property
+    def imported(self) -> Imported: ...
+    @property
+    def result(self) -> CheckResult: ...
+    @property
+    def operations(self) -> int: ...
+    @property
+    def numbers(self) -> Sequence[int] | None: ...
+
+    def rows(self, finding: Finding, /) -> list[int]: ...
 
 
 def explanation(checked: CheckedHistory) -> Iterator[str]:
@@ -31,12 +54,12 @@ def explanation(checked: CheckedHistory) -> Iterator[str]:
     for number, finding in enumerate(findings[:_FINDINGS_MAX]):
         if number:
             yield f"  Also: {visible(finding.sentence)}"
-        rows = _rows(checked, finding)
+        rows = checked.rows(finding)
         if rows:
             yield f"  {finding.anomaly}, shown by {len(rows)} of {count(checked.operations, 'operation')}:"
-            names = _names(checked, finding, rows)
+            names = names_of(checked, finding, rows)
             yield from _operations(checked, rows, names)
-            yield from (f"     {visible(line)}" for line in _argument(finding, checked, names))
+            yield from (f"     {visible(line)}" for line in argument(finding, checked, names))
     if len(findings) > _FINDINGS_MAX:
         yield f"  … and {count(len(findings) - _FINDINGS_MAX, 'further finding')}; --json shows all."
 
@@ -57,16 +80,7 @@ def _undecided(checked: CheckedHistory) -> Iterator[str]:
         yield f"  … and {count(len(keys) - _FINDINGS_MAX, 'further key')}; --json shows all."
 
 
-def _rows(checked: CheckedHistory, finding: Finding) -> list[int]:
-    """Return the rows of a finding in this history; none when the finding is of another part."""
-    named = list(dict.fromkeys(finding.operations))
-    if checked.numbers is None:
-        return [row for row in named if row < len(checked.imported.history)]
-    place = {number: row for row, number in enumerate(checked.numbers)}
-    return [place[number] for number in named if number in place]
-
-
-def _names(checked: CheckedHistory, finding: Finding, rows: list[int]) -> dict[int, str]:
+def names_of(checked: CheckedHistory, finding: Finding, rows: list[int]) -> dict[int, str]:
     """Return the name of each row: T1, T2 … as in the argument over transactions, else a number."""
     given = {} if checked.numbers is not None else transaction_names(finding)
     if rows and all(row in given for row in rows):
@@ -105,7 +119,8 @@ def _ending(history: History, row: int) -> str:
     return f"{known}{reason}"
 
 
-def _argument(finding: Finding, checked: CheckedHistory, names: Mapping[int, str]) -> list[str]:
+def argument(finding: Finding, checked: CheckedHistory, names: Mapping[int, str]) -> list[str]:
+    """Return the lines that lead from the operations, by their names, to the contradiction; empty without any."""
     detail = finding.detail
     if detail.get("edges"):
         return cycle_lines(finding)

@@ -1,0 +1,39 @@
+"""A history that was checked under a model by name: findings name its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from faultline.checkers.files import CheckedHistory
+from faultline.checkers.library.operations import AnyOperation, operation_at
+from faultline.harness.verdict import Finding
+
+__all__ = ["NamedChecked"]
+
+
+@dataclass(frozen=True, slots=True)
+class NamedChecked:
+    """A history checked under a model by name; `given` are the caller's operations, one for each row, if any."""
+
+    history: CheckedHistory
+    given: Sequence[AnyOperation] | None = None
+
+    def operations(self, finding: Finding) -> tuple[AnyOperation, ...]:
+        """Return the caller's own operations, or those of the rows that were read."""
+        rows = self.history.rows(finding)
+        if self.given is not None:
+            return tuple(self.given[row] for row in rows)
+        return tuple(operation_at(self.history.imported.history, row) for row in rows)
+
+    def explanation(self) -> Iterator[str]:
+        """Yield what `faultline check` prints."""
+        from faultline.checkers.drawing import explanation
+
+        return explanation(self.history)
+
+    def page(self) -> str:
+        """Return the page with a figure for each finding."""
+        from faultline.checkers.drawing import checked_page
+
+        return checked_page(self.history)
