@@ -2,8 +2,8 @@
 
 Registers do not tell in which order they were written. Inference draws the edges that are certain and finds what they
 contradict; what it cannot tell it lets pass. For the levels in SEARCHED_AS a second checker decides exactly, or under
-a budget. A violation of either is a violation. When inference finds nothing and the search gives up, or refuses the
-history, the verdict is that of inference, and the sentence says that it is no more than that.
+a budget. A violation of either is a violation. When inference finds nothing and the search gives up, the verdict is
+*unknown*, with the reason of the search: silence of inference is no proof.
 
 Real time is not searched: a strictly serializable history is serializable with the order of each session, so that a
 search for the latter may refute the former (IMPLIED), and says nothing else about it.
@@ -70,6 +70,14 @@ class InferenceThenSearch:
         if searched.verdict is Verdict.VIOLATION:
             return msgspec.structs.replace(searched, checker=self.name)
         detail = inferred.detail | {"search": {"verdict": searched.verdict.value, "sentence": searched.sentence}}
+        if searched.verdict is Verdict.UNKNOWN and inferred.verdict is Verdict.PASS:
+            return msgspec.structs.replace(
+                inferred,
+                verdict=Verdict.UNKNOWN,
+                sentence=f"Inference finds nothing against {self.model}, and no more is known: {searched.sentence}",
+                detail=detail,
+                reason=searched.reason,
+            )
         sentence = f"{inferred.sentence} {'' if self.model in IMPLIED else _said(searched)}".strip()
         return msgspec.structs.replace(inferred, sentence=sentence, detail=detail)
 
@@ -87,6 +95,4 @@ class InferenceThenSearch:
 
 
 def _said(searched: CheckResult) -> str:
-    if searched.verdict is Verdict.PASS:
-        return f"A search confirms it: {searched.sentence}"
-    return f"A search could not confirm it: {searched.sentence}" if searched.verdict is Verdict.UNKNOWN else ""
+    return f"A search confirms it: {searched.sentence}" if searched.verdict is Verdict.PASS else ""

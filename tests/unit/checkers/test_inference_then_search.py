@@ -10,7 +10,7 @@ from faultline.harness.errors import UsageError
 from faultline.harness.history import History
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import ok
-from faultline.harness.verdict import Verdict
+from faultline.harness.verdict import Cause, CheckResult, Reason, Verdict
 
 
 def at_once(*transactions):
@@ -91,8 +91,21 @@ def test_no_search_for_an_order_goes_on_when_the_time_is_up(model):
 def test_inference_and_search_share_their_time_and_no_more_is_claimed_than_was_found():
     history = silent_contradiction()
     result = judge("serializable", history, Budget(timeout_s=0.0)).check(history)
-    assert result.verdict is Verdict.PASS
-    assert "A search could not confirm it" in result.sentence
+    assert result.verdict is Verdict.UNKNOWN
+    assert result.reason == Reason(cause=Cause.TIME)
+    assert "Inference finds nothing against serializable" in result.sentence
+
+
+def test_a_search_that_gives_up_leaves_unknown_with_the_option_to_raise(monkeypatch):
+    monkeypatch.setattr("faultline.checkers.isolation.strong.SerializabilityChecker.check", gives_up)
+    result = judge("serializable", plain_history()).check(plain_history())
+    assert result.verdict is Verdict.UNKNOWN
+    assert result.reason == Reason(cause=Cause.SIZE, option="transactions_max", value=4500)
+
+
+def gives_up(checker, history, run=None):
+    reason = Reason(cause=Cause.SIZE, option="transactions_max", value=4500)
+    return CheckResult(checker=checker.name, verdict=Verdict.UNKNOWN, sentence="Too large.", reason=reason)
 
 
 def test_the_clock_is_looked_at_while_choices_are_made(monkeypatch):
