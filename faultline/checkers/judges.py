@@ -91,7 +91,7 @@ def judge(
     options, budget = options or {}, budget or Budget()
     limit = {"timeout_s": budget.timeout_s}
     if model in _WORKLOADS:
-        return _made(model, _of_transactions(model), {"model": "strict-serializable"} | limit | dict(options))
+        return _made(model, CHECKERS[model], {"model": "strict-serializable"} | limit | dict(options))
     if model in CHECKERS and model not in _NO_MODELS:
         return _made(model, CHECKERS[model], (limit if model in _SEARCHING else {}) | dict(options))
     name = model.removeprefix(_PREFIX)
@@ -99,7 +99,7 @@ def judge(
         common = {"model": name, "steps_max": budget.steps_max, "timeout_s": budget.timeout_s, "clock": clock}
         return _made(model, CHECKERS["linearizability"], common | dict(options))
     if model in _transactional():
-        return _made(model, _of_transactions(_workload(history)), {"model": _canonical(model)} | limit | dict(options))
+        return _made(model, CHECKERS[_workload(history)], {"model": _canonical(model)} | limit | dict(options))
     plugged = plugged_in(CHECKERS_GROUP)
     if model in plugged:
         return _made(model, load("checker", model, plugged[model]), options)
@@ -132,14 +132,6 @@ def _transactional() -> tuple[str, ...]:
 
     weaker = sorted({source.name for sources in STRONGER_THAN.values() for source in sources} - set(STRONGER_THAN))
     return (*filter(forbidden_by, (*STRONGER_THAN, *weaker, *ALIASES)), _CAUSAL)
-
-
-def _of_transactions(workload: str) -> Any:
-    if workload != _RW_REGISTER:
-        return CHECKERS[workload]
-    from faultline.checkers.inference_then_search import InferenceThenSearch
-
-    return InferenceThenSearch
 
 
 def _canonical(model: str) -> str:

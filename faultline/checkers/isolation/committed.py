@@ -15,12 +15,12 @@ absence *read consistency*): garbage reads (a value that was never written), abo
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 from faultline.checkers.common.shape import micro_operations, wrong_shape
 from faultline.checkers.common.words import token
-from faultline.harness.history import History
+from faultline.harness.history import OPEN, History
 
 __all__ = [
     "INITIAL",
@@ -56,12 +56,15 @@ class Read(NamedTuple):
 class Transaction:
     """A committed transaction: its row, its session and place in it, its external reads in order, its written keys.
 
-    `witness` is the row of a reader that shows an indeterminate one to be committed, -1 for one that is ok.
+    `invoked` and `completed` are indices of the history's common order, `completed` OPEN unless it is ok. `witness` is
+    the row of a reader that shows an indeterminate one to be committed, -1 for one that is ok.
     """
 
     row: int
     session: int
     place: int
+    invoked: int = -1
+    completed: int = OPEN
     reads: list[Read] = field(default_factory=list)
     writes: dict[Any, Any] = field(default_factory=dict)
     witness: int = -1
@@ -83,11 +86,16 @@ class Misread(NamedTuple):
 
 @dataclass(slots=True)
 class Committed:
-    """The committed transactions by number, number 0 being the initial one, and the misreads among them."""
+    """The committed transactions by number, number 0 being the initial one, and the misreads among them.
+
+    `chains` has the writers of a key whose order is known, first to last, where there are any: lists show it. They come
+    before all other writers of the key.
+    """
 
     transactions: list[Transaction]
     sessions: list[list[int]]
     misreads: list[Misread]
+    chains: dict[Any, list[int]] = field(default_factory=dict)
 
     def numbers(self) -> range:
         """Return the numbers of all but the initial transaction."""
@@ -108,9 +116,10 @@ def restricted(committed: Committed, members: Sequence[int]) -> Committed:
         old = committed.transactions[number]
         session = sessions.setdefault(old.session, [])
         reads = [Read(key, number_of[writer]) for key, writer in old.reads if writer in number_of]
-        transactions.append(Transaction(old.row, old.session, len(session), reads, old.writes, old.witness))
+        transactions.append(replace(old, place=len(session), reads=reads))
         session.append(number_of[number])
-    return Committed(transactions, list(sessions.values()), [])
+    chains = {key: [number_of[n] for n in chain if n in number_of] for key, chain in committed.chains.items()}
+    return Committed(transactions, list(sessions.values()), [], {key: chain for key, chain in chains.items() if chain})
 
 
 class _Write(NamedTuple):
@@ -204,7 +213,8 @@ class _Reader:
             session = session_numbers.setdefault(self.session_of[row], len(session_numbers))
             if session == len(sessions):
                 sessions.append([])
-            transaction = Transaction(row, session, len(sessions[session]))
+            transaction = Transaction(row, session, len(sessions[session]), self.history.invoke_index[row])
+            transaction.completed = self.history.complete_index[row] if row in reads else OPEN
             transaction.reads = [Read(key, INITIAL if w is None else number_of[w]) for key, w in reads.get(row, ())]
             transaction.writes = _final_writes(self.micro[row])
             transaction.witness = -1 if row in reads else seen[row]

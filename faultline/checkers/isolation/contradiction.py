@@ -25,8 +25,8 @@ from typing import Any
 from faultline.checkers.common.words import told
 from faultline.checkers.isolation.committed import Committed
 from faultline.checkers.isolation.explain import transaction_name
-from faultline.checkers.isolation.polygraph import Dependency, Level, arcs_of
-from faultline.checkers.isolation.search import Conflict
+from faultline.checkers.isolation.polygraph import Dependency, Level, Polygraph, Precedence, arcs_of, polygraph_of
+from faultline.checkers.isolation.saturation import Conflict
 
 __all__ = ["Contradiction", "contradiction_of"]
 
@@ -59,10 +59,6 @@ class Contradiction:
             return f"No order of {of_whom} explains their reads: {told_cycles[0]}."
         return f"No order of {of_whom} explains their reads: either {told_cycles[0]}; or {told_cycles[1]}."
 
-    def members(self) -> list[int]:
-        """Return the transactions that the cycles lead through."""
-        return sorted({number for cycle in self.cycles for _, *ends, _ in cycle for number in ends})
-
     @property
     def detail(self) -> dict[str, Any]:
         """The cycles as plain data."""
@@ -89,19 +85,23 @@ class Contradiction:
             return f"{second} read {told(key)} from {first}"
         if kind == "so":
             return f"{first} came before {second} in their session"
+        if kind == "rt":
+            return f"{first} had completed before {second} was invoked"
         if kind == "ww":
             return f"{second} overwrote {told(key)} of {first}"
         return f"{first} read {told(key)} without the write of {second}"
 
 
-def contradiction_of(committed: Committed, level: Level, conflict: Conflict | None) -> Contradiction:
+def contradiction_of(
+    committed: Committed, level: Level, precedence: Precedence, conflict: Conflict | None
+) -> Contradiction:
     """Return the contradiction behind `conflict`, or one without cycles when there is none."""
     if conflict is None:
         return Contradiction(committed, level, ())
     ways = [way for way in (conflict.one_way, conflict.other_way) if way]
-    size = len(committed.transactions)
-    cycles = [cycle for way in ways if (cycle := _shortest_cycle(level, size, conflict.settled, way))]
-    return Contradiction(committed, level, cycles)
+    polygraph = polygraph_of(committed, precedence)
+    cycles = [cycle for way in ways if (cycle := _shortest_cycle(level, polygraph, conflict.settled, way))]
+    return Contradiction(committed, level, [_without_barriers(cycle, polygraph.size) for cycle in cycles])
 
 
 def _has_lost_update(committed: Committed) -> bool:
@@ -125,24 +125,38 @@ def _shape(cycle: Sequence[Dependency]) -> str:
 
 
 def _shortest_cycle(
-    level: Level, size: int, settled: Sequence[Dependency], way: Sequence[Dependency]
+    level: Level, polygraph: Polygraph, settled: Sequence[Dependency], way: Sequence[Dependency]
 ) -> list[Dependency]:
     """Return a shortest cycle through one of the dependencies of `way`, and otherwise through any."""
     after: dict[int, list[tuple[int, Dependency]]] = {}
-    for source, target, dependency in _labelled(level, size, (*settled, *way)):
+    for source, target, dependency in _labelled(level, polygraph, (*settled, *way)):
         after.setdefault(source, []).append((target, dependency))
     found = [
         [dependency, *path]
-        for source, target, dependency in _labelled(level, size, way)
+        for source, target, dependency in _labelled(level, polygraph, way)
         if (path := _path(after, target, source)) is not None
     ]
     return min(found, key=len, default=[])
 
 
-def _labelled(level: Level, size: int, dependencies: Sequence[Dependency]) -> Iterator[tuple[int, int, Dependency]]:
+def _labelled(
+    level: Level, polygraph: Polygraph, dependencies: Sequence[Dependency]
+) -> Iterator[tuple[int, int, Dependency]]:
     for dependency in dependencies:
-        for source, target in arcs_of(level, size, (dependency,)):
+        for source, target in arcs_of(level, polygraph, (dependency,)):
             yield source, target, dependency
+
+
+def _without_barriers(cycle: Sequence[Dependency], size: int) -> list[Dependency]:
+    """Return `cycle` with one real-time dependency in place of the way over barriers, nodes from `size` on."""
+    first = next(place for place, dependency in enumerate(cycle) if dependency.source < size)
+    shorter: list[Dependency] = []
+    for dependency in (*cycle[first:], *cycle[:first]):
+        if dependency.source < size:
+            shorter.append(dependency)
+        else:
+            shorter[-1] = shorter[-1]._replace(target=dependency.target)
+    return shorter
 
 
 def _path(after: dict[int, list[tuple[int, Dependency]]], start: int, goal: int) -> list[Dependency] | None:

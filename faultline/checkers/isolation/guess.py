@@ -21,8 +21,10 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
-from faultline.checkers.isolation.committed import INITIAL, Committed
-from faultline.checkers.isolation.polygraph import Arc, Dependency, Level, arcs_of
+from faultline.checkers.isolation.closure import Graph
+from faultline.checkers.isolation.committed import INITIAL, Committed, Transaction
+from faultline.checkers.isolation.polygraph import Dependency, Level, Polygraph, Precedence, arcs_of, polygraph_of
+from faultline.harness.history import OPEN
 
 __all__ = ["deadlines", "is_possible_as_guessed"]
 
@@ -30,40 +32,49 @@ _Rank = Callable[[Any, int], tuple[int, int]]
 """The sort key of the writers of a key, given the key and the writer."""
 
 
-def deadlines(committed: Committed, completed: Sequence[int]) -> list[int]:
-    """Return the latest time each transaction can take effect: its own end, or that of the first to read from it."""
+def deadlines(committed: Committed) -> list[int]:
+    """Return the latest time each transaction can take effect: its own end, or that of the first to read from it.
+
+    One that did not complete comes after all others, the initial one before.
+    """
+    completed = _completed(committed)
     latest = list(completed)
     for number, (_, writer) in sorted(committed.reads_from(), key=lambda item: -completed[item[0]]):
         latest[writer] = min(latest[writer], latest[number] - 1)
     return latest
 
 
-def is_possible_as_guessed(
-    committed: Committed, completed: Sequence[int], level: Level, *, session_order: bool
-) -> bool:
+def is_possible_as_guessed(committed: Committed, level: Level, precedence: Precedence) -> bool:
     """Return whether one of the guesses shows that `level` is kept."""
-    begun = [-1, *(committed.transactions[number].row for number in committed.numbers())]
-    latest = deadlines(committed, completed)
-    if any(_SerialRun(committed, priority, session_order).succeeds() for priority in (latest, begun)):
+    polygraph = polygraph_of(committed, precedence)
+    begun = [transaction.invoked for transaction in committed.transactions]
+    latest = deadlines(committed)
+    if any(_SerialRun(committed, polygraph, priority).succeeds() for priority in (latest, begun)):
         return True
-    size = len(committed.transactions)
-    given = list(_given(committed, session_order))
     return any(
-        _is_acyclic(level, size, (*given, *_following(committed, rank)))
-        for rank in _ranks(committed, given, (completed, latest, begun))
+        _is_acyclic(level, polygraph, _following(committed, rank))
+        for rank in _ranks(committed, polygraph, (_completed(committed), latest, begun))
     )
 
 
-def _ranks(committed: Committed, given: Sequence[Dependency], orders: Sequence[Sequence[int]]) -> Iterator[_Rank]:
-    """Yield sort keys for the writers of a key: the latest current version, and each of `orders` as `given` allows."""
+def _completed(committed: Committed) -> list[int]:
+    after_all = max((max(each.invoked, each.completed) for each in committed.transactions), default=0) + 1
+    ends = [each.completed if each.completed != OPEN else after_all + each.row for each in committed.transactions[1:]]
+    return [-1, *ends]
+
+
+def _ranks(committed: Committed, polygraph: Polygraph, orders: Sequence[Sequence[int]]) -> Iterator[_Rank]:
+    """Yield sort keys for the writers of a key: the latest current version, and each of `orders` as far as what is
+    known allows."""
     begun = orders[-1]
     current: dict[tuple[Any, int], int] = {}
     for number, read in committed.reads_from():
         current[read] = max(current.get(read, 0), begun[number])
     yield lambda key, number: (max(begun[number], current.get((key, number), -1)), begun[number])
-    reads_first = list(arcs_of("serializability", len(begun), given))
+    graph = Graph(polygraph.nodes)
+    graph.add(arcs_of("serializability", polygraph, (known for known in polygraph.known if known.kind != "rw")))
     for order in orders:
-        position = _topological(len(begun), reads_first, order)
+        position = _topological(graph, [*order, *[-1] * (polygraph.nodes - polygraph.size)])
         if position is not None:
             yield partial(_placed, position)
 
@@ -73,37 +84,40 @@ def _placed(position: Sequence[int], _key: Any, number: int) -> tuple[int, int]:
 
 
 class _SerialRun:
-    """A run of transactions one by one on a store that knows the writer of each key's current version."""
+    """A run of transactions one by one on a store that knows the writer of each key's current version.
 
-    def __init__(self, committed: Committed, priority: Sequence[int], session_order: bool) -> None:
-        self.committed, self.priority, self.session_order = committed, priority, session_order
+    A barrier of real time is run like a transaction that neither reads nor writes.
+    """
+
+    def __init__(self, committed: Committed, polygraph: Polygraph, priority: Sequence[int]) -> None:
+        self.committed, self.polygraph = committed, polygraph
+        self.priority = [*priority, *[-1] * (polygraph.nodes - polygraph.size)]
         self.current: dict[Any, int] = {}
-        self.waits = [0] * len(committed.transactions)
-        self.readers: dict[tuple[Any, int], list[int]] = {}
+        self.waits = [0] * polygraph.nodes
+        self.after: list[list[int]] = [[] for _ in range(polygraph.nodes)]
         self.unread: dict[tuple[Any, int], int] = {}
         self.parked: dict[Any, list[int]] = {}
         self.heap: list[tuple[int, int]] = []
-        for number in committed.numbers():
-            for key, writer in dict.fromkeys(committed.transactions[number].reads):
-                self.readers.setdefault((key, writer), []).append(number)
-                self.unread[key, writer] = self.unread.get((key, writer), 0) + 1
-                self.waits[number] += writer != INITIAL
-            self.waits[number] += session_order and committed.transactions[number].place > 0
+        for _, source, target, _ in polygraph.known:
+            self.after[source].append(target)
+            self.waits[target] += 1
+        for version, readers in polygraph.readers.items():
+            self.unread[version] = len(readers)
 
     def succeeds(self) -> bool:
         """Return whether every transaction could be run."""
-        for number in self.committed.numbers():
+        for number in range(1, self.polygraph.nodes):
             self._ready(number, 0)
         done = 0
         while self.heap:
             number = heapq.heappop(self.heap)[1]
-            blocked = self._blocked_by(number)
+            blocked = self._blocked_by(number) if number < self.polygraph.size else None
             if blocked is not None:
                 self.parked.setdefault(blocked, []).append(number)
             else:
                 self._run(number)
                 done += 1
-        return done == len(self.committed.transactions) - 1
+        return done == self.polygraph.nodes - 1
 
     def _ready(self, number: int, fulfilled: int) -> None:
         self.waits[number] -= fulfilled
@@ -120,7 +134,12 @@ class _SerialRun:
         return None
 
     def _run(self, number: int) -> None:
-        transaction = self.committed.transactions[number]
+        if number < self.polygraph.size:
+            self._apply(self.committed.transactions[number], number)
+        for target in self.after[number]:
+            self._ready(target, 1)
+
+    def _apply(self, transaction: Transaction, number: int) -> None:
         for version in dict.fromkeys(transaction.reads):
             self.unread[version] -= 1
             if self.unread[version] <= 1:
@@ -130,20 +149,6 @@ class _SerialRun:
             for parked in self.parked.pop((key, self.current.get(key, INITIAL)), ()):
                 self._ready(parked, 0)
             self.current[key] = number
-            for reader in self.readers.get((key, number), ()):
-                self._ready(reader, 1)
-        session = self.committed.sessions[transaction.session]
-        if self.session_order and transaction.place + 1 < len(session):
-            self._ready(session[transaction.place + 1], 1)
-
-
-def _given(committed: Committed, session_order: bool) -> Iterator[Dependency]:
-    for number, (key, writer) in committed.reads_from():
-        if writer != INITIAL:
-            yield Dependency("wr", writer, number, key)
-    if session_order:
-        for session in committed.sessions:
-            yield from (Dependency("so", before, after) for before, after in pairwise(session))
 
 
 def _following(committed: Committed, rank: _Rank) -> Iterator[Dependency]:
@@ -154,8 +159,9 @@ def _following(committed: Committed, rank: _Rank) -> Iterator[Dependency]:
         for key in committed.transactions[number].writes:
             writers.setdefault(key, []).append(number)
     for key, numbers in writers.items():
-        numbers.sort(key=partial(rank, key))
-        for before, after in pairwise((INITIAL, *numbers)):
+        chain = committed.chains.get(key, [])
+        rest = sorted(set(numbers).difference(chain), key=partial(rank, key))
+        for before, after in pairwise((INITIAL, *chain, *rest)):
             next_writer[key, before] = after
             if before != INITIAL:
                 yield Dependency("ww", before, after, key)
@@ -165,42 +171,19 @@ def _following(committed: Committed, rank: _Rank) -> Iterator[Dependency]:
             yield Dependency("rw", number, after_that, key)
 
 
-def _topological(size: int, arcs: Iterable[Arc], priority: Sequence[int]) -> list[int] | None:
-    """Return positions that respect `arcs`, earliest `priority` first; None when the arcs have a cycle."""
-    after, waits = _graph(size, arcs)
-    heap = [(priority[node], node) for node in range(size) if not waits[node]]
-    heapq.heapify(heap)
-    position = [-1] * size
-    placed = 0
-    while heap:
-        _, node = heapq.heappop(heap)
-        position[node] = placed
-        placed += 1
-        for target in after[node]:
-            waits[target] -= 1
-            if not waits[target]:
-                heapq.heappush(heap, (priority[target], target))
-    return position if placed == size else None
+def _topological(graph: Graph, priority: Sequence[int]) -> list[int] | None:
+    """Return positions that respect `graph`, earliest `priority` first; None when it has a cycle."""
+    order = graph.order(priority)
+    position = [0] * len(order)
+    if len(order) < len(graph.after):
+        return None
+    for place, node in enumerate(order):
+        position[node] = place
+    return position
 
 
-def _is_acyclic(level: Level, size: int, dependencies: Iterable[Dependency]) -> bool:
-    nodes = size if level == "serializability" else 2 * size
-    after, waits = _graph(nodes, arcs_of(level, size, dependencies))
-    ready = [node for node in range(nodes) if not waits[node]]
-    placed = 0
-    while ready:
-        placed += 1
-        for target in after[ready.pop()]:
-            waits[target] -= 1
-            if not waits[target]:
-                ready.append(target)
-    return placed == nodes
-
-
-def _graph(size: int, arcs: Iterable[Arc]) -> tuple[list[list[int]], list[int]]:
-    after: list[list[int]] = [[] for _ in range(size)]
-    waits = [0] * size
-    for source, target in arcs:
-        after[source].append(target)
-        waits[target] += 1
-    return after, waits
+def _is_acyclic(level: Level, polygraph: Polygraph, dependencies: Iterable[Dependency]) -> bool:
+    graph = Graph(polygraph.nodes + (polygraph.size if level == "snapshot-isolation" else 0))
+    graph.add(arcs_of(level, polygraph, polygraph.known))
+    graph.add(arcs_of(level, polygraph, dependencies))
+    return len(graph.order()) == len(graph.after)

@@ -1,4 +1,4 @@
-"""The dependencies that any order of the writes must respect, and the pairs of writes that it may order either way.
+"""The dependencies that any order of the writes must respect, and the writes whose order is open.
 
 A *polygraph* (Papadimitriou, "The Serializability of Concurrent Database Updates", 1979) has known dependencies, and
 for each two writers of a key a choice which of them came first. A choice adds dependencies: the write-write dependency,
@@ -8,20 +8,32 @@ A history is serializable when the choices can be made such that no dependencies
 when they can be made such that every cycle has two read-write dependencies in a row (Fekete et al., TODS 2005; Cerone &
 Gotsman, PODC 2016). The second becomes the first by doubling the nodes, one for having *arrived* at a transaction by a
 read-write dependency, from which only others lead on: then forbidden cycles of either level are just cycles.
+
+Real time is a chain of *barriers*, nodes without a transaction: one for each completion, reached from the transaction
+that completed and from the barrier before it, and leading to the transactions that were invoked after it.
+
+Lists show the order of all writes that were read. Only their unread appends are open, so that one polygraph serves
+lists and registers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import combinations, pairwise
+from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
 from faultline.checkers.isolation.committed import INITIAL, Committed
+from faultline.harness.history import OPEN
 
-__all__ = ["Arc", "Choice", "Dependency", "Level", "Polygraph", "arcs_of", "polygraph_of"]
+__all__ = ["Arc", "Dependency", "Level", "Polygraph", "Precedence", "arcs_of", "polygraph_of", "precedence_pairs"]
 
 Level = Literal["snapshot-isolation", "serializability"]
+
+Precedence = Literal["none", "session", "real-time"]
+"""The transactions that come before others whatever they read and wrote: earlier ones of the same session, or all that
+had completed before."""
 
 Arc = tuple[int, int]
 """An arc of the graph that must not have a cycle."""
@@ -29,78 +41,89 @@ Arc = tuple[int, int]
 
 class Dependency(NamedTuple):
     """`target` depends on `source`: it read its write (wr), overwrote it (ww), overwrote what it had read (rw), or
-    followed in its session (so)."""
+    followed in its session (so) or in real time (rt)."""
 
-    kind: Literal["wr", "ww", "rw", "so"]
+    kind: Literal["wr", "ww", "rw", "so", "rt"]
     source: int
     target: int
     key: Any = None
 
 
-class Choice(NamedTuple):
-    """Two writers of a key, of which either may have come first; `first` is taken to have been first."""
-
-    key: Any
-    first: int
-    second: int
-
-
 @dataclass(slots=True)
 class Polygraph:
-    """The known dependencies, the open choices, and the readers of each version."""
+    """The known dependencies, and for each key the writers whose order is open.
 
+    Transactions are 0 … `size` - 1, the barriers of real time `size` … `nodes` - 1. `writers` has, by key, the writer
+    known to be first of them all (the initial transaction, or the last one that was read), and then the others.
+    `readers` has the readers of each version, by key and writer.
+    """
+
+    size: int
+    nodes: int
     known: list[Dependency] = field(default_factory=list)
-    choices: list[Choice] = field(default_factory=list)
+    writers: dict[Any, list[int]] = field(default_factory=dict)
     readers: dict[tuple[Any, int], list[int]] = field(default_factory=dict)
 
-    def brought_by(self, choice: Choice, *, reverse: bool = False) -> Iterator[Dependency]:
-        """Yield the dependencies that `choice` adds when `first` came first, or the other one with `reverse`."""
-        first, second = (choice.second, choice.first) if reverse else (choice.first, choice.second)
-        yield Dependency("ww", first, second, choice.key)
-        for reader in self.readers.get((choice.key, first), ()):
+    def brought_by(self, key: Any, first: int, second: int) -> Iterator[Dependency]:
+        """Yield the dependencies that follow when `first` wrote `key` before `second` did."""
+        if first != INITIAL:
+            yield Dependency("ww", first, second, key)
+        for reader in self.readers.get((key, first), ()):
             if reader != second:
-                yield Dependency("rw", reader, second, choice.key)
+                yield Dependency("rw", reader, second, key)
 
 
-def polygraph_of(committed: Committed, expected: Sequence[int], *, session_order: bool) -> Polygraph:
-    """Return the polygraph of `committed`; `expected` is the order in which they are expected to have taken effect."""
-    polygraph = Polygraph()
-    writers: dict[Any, list[int]] = {}
+def polygraph_of(committed: Committed, precedence: Precedence) -> Polygraph:
+    """Return the polygraph of `committed`."""
+    pairs, barriers = precedence_pairs(committed, precedence)
+    size = len(committed.transactions)
+    polygraph = Polygraph(size, size + barriers, pairs)
     for number in committed.numbers():
         for key in committed.transactions[number].writes:
-            writers.setdefault(key, []).append(number)
+            polygraph.writers.setdefault(key, [INITIAL]).append(number)
     for number in committed.numbers():
         for key, writer in dict.fromkeys(committed.transactions[number].reads):
-            if writer == INITIAL:
-                later = (other for other in writers.get(key, ()) if other != number)
-                polygraph.known += [Dependency("rw", number, other, key) for other in later]
-            else:
+            polygraph.readers.setdefault((key, writer), []).append(number)
+            if writer != INITIAL:
                 polygraph.known.append(Dependency("wr", writer, number, key))
-                polygraph.readers.setdefault((key, writer), []).append(number)
-    if session_order:
-        for session in committed.sessions:
-            polygraph.known += [Dependency("so", before, after) for before, after in pairwise(session)]
-    polygraph.choices = sorted(_choices(writers, expected), key=lambda choice: _moment(choice, expected))
+    for key, chain in committed.chains.items():
+        for first, second in pairwise((INITIAL, *chain)):
+            polygraph.known += polygraph.brought_by(key, first, second)
+        ordered = {INITIAL, *chain}
+        unread = [number for number in polygraph.writers[key] if number not in ordered]
+        polygraph.writers[key] = [chain[-1], *unread]
+        polygraph.known += [Dependency("ww", chain[-1], number, key) for number in unread]
     return polygraph
 
 
-def arcs_of(level: Level, size: int, dependencies: Iterable[Dependency]) -> Iterator[Arc]:
-    """Yield dependencies as arcs. For snapshot isolation node n + size is n reached by a read-write dependency."""
+def precedence_pairs(committed: Committed, precedence: Precedence) -> tuple[list[Dependency], int]:
+    """Return the dependencies of sessions or of real time, and the number of barriers that the latter needs."""
+    if precedence == "session":
+        sessions = committed.sessions
+        return [Dependency("so", before, after) for session in sessions for before, after in pairwise(session)], 0
+    if precedence == "none":
+        return [], 0
+    transactions, size = committed.transactions, len(committed.transactions)
+    done = [number for number in committed.numbers() if transactions[number].completed != OPEN]
+    done.sort(key=lambda number: transactions[number].completed)
+    ends = [transactions[number].completed for number in done]
+    pairs = [(number, size + place) for place, number in enumerate(done)]
+    pairs += [(size + place, size + place + 1) for place in range(len(done) - 1)]
+    for number in committed.numbers():
+        place = bisect_left(ends, transactions[number].invoked) - 1
+        pairs += [(size + place, number)] if place >= 0 else []
+    return [Dependency("rt", before, after) for before, after in pairs], len(done)
+
+
+def arcs_of(level: Level, polygraph: Polygraph, dependencies: Iterable[Dependency]) -> Iterator[Arc]:
+    """Yield dependencies as arcs. For snapshot isolation node n + nodes is n reached by a read-write dependency."""
+    size, nodes = polygraph.size, polygraph.nodes
     for kind, source, target, _ in dependencies:
         if level == "serializability":
             yield source, target
         elif kind == "rw":
-            yield source, target + size
+            yield source, target + nodes
         else:
             yield source, target
-            yield source + size, target
-
-
-def _choices(writers: dict[Any, list[int]], expected: Sequence[int]) -> Iterator[Choice]:
-    for key, numbers in writers.items():
-        ordered = sorted(numbers, key=expected.__getitem__)
-        yield from (Choice(key, first, second) for first, second in combinations(ordered, 2))
-
-
-def _moment(choice: Choice, expected: Sequence[int]) -> tuple[int, int]:
-    return expected[choice.second], -expected[choice.first]
+            if source < size:
+                yield source + nodes, target

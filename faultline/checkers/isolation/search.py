@@ -1,171 +1,209 @@
-"""The search for choices of a polygraph without a cycle: propagation, then backtracking, within a budget.
+"""The search for an order of writes: what follows by necessity, then guesses and what their failures teach.
 
-*Propagation*: a choice of which one side would close a cycle is made the other way; that adds dependencies, which may
-decide more choices. It goes on until no choice changes, and settles most histories alone, possible ones as well as
-impossible ones (the observation of Cobra, OSDI 2020, and PolySI, VLDB 2023, which hand the rest to a solver).
+1. *Saturation* settles the pairs of writers of which one order would close a cycle, without any choice.
+2. What stays open falls into *regions* that can share no cycle; each is decided by itself.
+3. In a region, the writers of each key are put in the order in which they are expected to have taken effect, as far
+   as the known dependencies allow. When no cycle follows, the region is possible. Each cycle that follows becomes a
+   clause: not all of the orders of two writers on it can hold. The next order has to satisfy all clauses (`clauses`),
+   until one leads to no cycle, or no order is left.
 
-*Backtracking*: of the choices that stay open the one whose later writer completed first is made in the order of
-completion, which is nearly always how the store made it; when that ends in a contradiction, the other way.
-
-Deciding serializability is NP-complete, so a budget of steps bounds the search; a step is an examined choice or a
-changed set of reachable nodes. When it is spent the answer is *exhausted*, and `settled` is the number of choices that
-were decided by necessity. A *conflict* found by propagation alone is kept for the explanation."""
+So only pairs on some cycle ever become variables of the clauses: of a history that a store made they are few. Deciding
+serializability is NP-complete, so a budget of steps bounds the whole; a step is an arc or a clause looked at. When it
+is spent the answer is *exhausted*, and `settled` is the number of pairs that were settled by necessity.
+"""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
-from faultline.checkers.isolation.closure import Reachability
-from faultline.checkers.isolation.polygraph import Arc, Choice, Dependency, Level, Polygraph, arcs_of
+import numpy as np
+
+from faultline.checkers.isolation.clauses import Clauses
+from faultline.checkers.isolation.closure import Graph
+from faultline.checkers.isolation.polygraph import Dependency, Level, Polygraph, arcs_of
+from faultline.checkers.isolation.regions import Region, open_regions
+from faultline.checkers.isolation.saturation import Conflict, Pair, Saturation
 from faultline.checkers.porcupine.budget import Budget
+from faultline.checkers.transactions.components import strongly_connected
 
-__all__ = ["Answer", "Conflict", "SearchResult", "search"]
-
-_CHOICES_BETWEEN_LOOKS = 256
-"""The steps between two looks at the clock, when there is a time limit."""
+__all__ = ["Answer", "SearchResult", "search"]
 
 Answer = Literal["possible", "impossible", "exhausted"]
 
+_STARTS_MAX = 8
+"""The number of nodes of a component from which a short cycle is sought."""
 
-@dataclass(slots=True)
-class Conflict:
-    """Dependencies that hold by necessity, and the last ones, which close a cycle: one way, and the other if any."""
-
-    settled: list[Dependency]
-    one_way: list[Dependency]
-    other_way: list[Dependency] = field(default_factory=list)
+_CYCLES_MAX = 64
+"""The number of cycles that one guess adds to the clauses at most."""
 
 
 @dataclass(slots=True)
 class SearchResult:
-    """The answer, its steps, the number of choices and of those settled by necessity, and a conflict."""
+    """The answer, its steps, the number of pairs of writers and of those settled by necessity.
+
+    For an impossible history, `conflict` when necessity alone shows it, else `suspects`: the transactions of the region
+    that has no order.
+    """
 
     answer: Answer
     steps: int
     choices: int
     settled: int
     conflict: Conflict | None = None
+    suspects: Sequence[int] = ()
 
 
-class _State:
-    """A partial order of writes: the reachability, the open choices, and the decisions so far."""
+def search(polygraph: Polygraph, level: Level, expected: Sequence[int], budget: Budget) -> SearchResult:
+    """Decide whether `polygraph` allows `level`, within `budget`.
 
-    __slots__ = ("decided", "open", "reach")
+    `expected` has, for each transaction, the moment at which it is thought to have taken effect.
+    """
+    saturation = Saturation(polygraph, level, budget)
+    conflict = saturation.run()
+    sizes = [len(writers) - 1 for writers in polygraph.writers.values()]
+    choices = sum(size * (size - 1) // 2 for size in sizes)
+    settled = sum((before >> 1).bit_count() for order in saturation.orders for before in order.before)
+    result = SearchResult("possible", saturation.steps, choices, settled, conflict)
+    if conflict is not None or saturation.is_exhausted:
+        result.answer = "exhausted" if conflict is None else "impossible"
+        return result
+    for region in open_regions(saturation):
+        decision = _Decision(saturation, region, expected, Budget(_left(budget, result.steps), budget.deadline_s))
+        answer = decision.run()
+        result.steps += decision.steps
+        if answer == "impossible":
+            result.answer, result.suspects = answer, [node for node in region.nodes if node < polygraph.size]
+            return result
+        if answer == "exhausted":
+            result.answer = answer
+    return result
 
-    def __init__(self, reach: Reachability, choices: Sequence[Choice], decided: list[Dependency]) -> None:
-        self.reach, self.open, self.decided = reach, list(choices), decided
 
-    def copy(self) -> _State:
-        return _State(self.reach.copy(), self.open, self.decided.copy())
+def _left(budget: Budget, steps: int) -> int | None:
+    return None if budget.steps_max is None else max(0, budget.steps_max - steps)
 
 
-def search(polygraph: Polygraph, level: Level, size: int, budget: Budget) -> SearchResult:
-    """Decide whether `polygraph` on transactions 0 … size - 1 allows `level`, within `budget`."""
-    return _Search(polygraph, level, size, budget).run()
+class _Decision:
+    """The decision on one region, whose nodes are numbered anew, from 1."""
 
-
-class _Search:
-    def __init__(self, polygraph: Polygraph, level: Level, size: int, budget: Budget) -> None:
-        self.polygraph, self.level, self.size, self.budget = polygraph, level, size, budget
+    def __init__(self, saturation: Saturation, region: Region, expected: Sequence[int], budget: Budget) -> None:
+        self.budget = budget
         self.steps = 0
-        self._arcs_of_ways: dict[Choice, tuple[list[Arc], list[Arc]]] = {}
+        self.level = saturation.level
+        # Number 0 stays that of the initial transaction, which is in no region.
+        local = {node: number for number, node in enumerate(region.nodes, start=1)}
+        size = 1 + sum(node < saturation.polygraph.size for node in region.nodes)
+        self.polygraph = Polygraph(size, 1 + len(region.nodes))
+        for key, group in region.groups:
+            for writer in group:
+                readers = saturation.polygraph.readers.get((key, writer), ())
+                self.polygraph.readers[key, local[writer]] = [local[reader] for reader in readers if reader in local]
+        self.groups = [(key, [local[writer] for writer in group]) for key, group in region.groups]
+        moments = [-1, *(expected[node] if node < len(expected) else -1 for node in region.nodes)]
+        self.priority = moments + moments[:size] if self.level == "snapshot-isolation" else moments
+        known = [Dependency(d.kind, local[d.source], local[d.target], d.key) for d in region.known]
+        self.known = list(self._arcs(known))
+        self.clauses = Clauses()
+        self.variables: dict[Pair, int] = {}
+        self.pairs: list[Pair] = [Pair(None, -1, -1)]
 
-    def run(self) -> SearchResult:
-        nodes = self.size if self.level == "serializability" else 2 * self.size
-        state = _State(Reachability(nodes), self.polygraph.choices, [])
-        conflict = self._begin(state) or self._propagate(state)
-        settled = len(self.polygraph.choices) - len(state.open)
-        if conflict is not None:
-            return self._result("impossible", settled, conflict)
-        return self._result("exhausted" if self._is_spent() else self._decide(state), settled)
-
-    def _result(self, answer: Answer, settled: int, conflict: Conflict | None = None) -> SearchResult:
-        return SearchResult(answer, self.steps, len(self.polygraph.choices), settled, conflict)
-
-    def _begin(self, state: _State) -> Conflict | None:
-        for place, dependency in enumerate(self.polygraph.known):
-            if not place % _CHOICES_BETWEEN_LOOKS and self.budget.is_over():
-                return None
-            if not self._add(state, self._arcs((dependency,))):
-                return Conflict(state.decided, [dependency])
-            state.decided.append(dependency)
-        return None
-
-    def _decide(self, state: _State) -> Answer:
-        """Decide the open choices depth-first; the stack holds the states to go back to, with the way to try there."""
-        pending: list[tuple[_State, Choice]] = []
-        while not self._is_spent():
-            if not state.open:
+    def run(self) -> Answer:
+        """Guess, and learn from the cycles that follow, until there is none or no guess is left."""
+        while True:
+            rest = _left(self.budget, self.steps)
+            if self.budget.is_over() or rest == 0:
+                return "exhausted"
+            before = self.clauses.steps
+            is_possible = self.clauses.solve(rest if rest is not None else 1 << 60)
+            self.steps += self.clauses.steps - before
+            if not is_possible:
+                return "exhausted" if is_possible is None else "impossible"
+            chosen = [self._pair(literal) for literal in self.clauses.holding()]
+            cycles = self._cycles(chosen)
+            if cycles is None:
+                cycles = self._cycles([*chosen, *self._guessed(chosen)])
+            if cycles is None:
                 return "possible"
-            choice = state.open[0]
-            pending.append((state.copy(), choice))
-            alive = self._take(state, choice, reverse=False) and self._propagate(state) is None
-            while not alive and not self._is_spent():
-                if not pending:
-                    return "impossible"
-                state, choice = pending.pop()
-                alive = self._take(state, choice, reverse=True) and self._propagate(state) is None
-        return "exhausted"
+            for pairs in cycles:
+                self.clauses.add([-self._literal(pair) for pair in pairs])
 
-    def _take(self, state: _State, choice: Choice, *, reverse: bool) -> bool:
-        state.open.remove(choice)
-        return self._add(state, self._ways(choice)[reverse])
+    def _arcs(self, dependencies: Iterable[Dependency]) -> Iterable[tuple[int, int]]:
+        return arcs_of(self.level, self.polygraph, dependencies)
 
-    def _propagate(self, state: _State) -> Conflict | None:
-        """Make every choice that has only one way left, until there is none; a conflict when one has no way left."""
-        changed = True
-        while changed and not self._is_spent():
-            changed = False
-            still_open = []
-            for place, choice in enumerate(state.open):
-                if not place % _CHOICES_BETWEEN_LOOKS and self.budget.is_over():
-                    return None
-                arcs = self._ways(choice)
-                standing = [_standing(state.reach, way) for way in arcs]
-                self.steps += 1
-                if min(standing) >= 0:
-                    still_open += [choice] if max(standing) == 0 else []
-                    continue
-                taken = 0 if standing[0] >= 0 else 1
-                ways = [list(self.polygraph.brought_by(choice, reverse=bool(reverse))) for reverse in range(2)]
-                if standing[taken] < 0 or not self._add(state, arcs[taken]):
-                    return Conflict(state.decided, ways[taken], ways[1 - taken])
-                state.decided += ways[taken]
-                changed = True
-            state.open = still_open
-        return None
+    def _literal(self, pair: Pair) -> int:
+        """Return the literal that says `pair`; its variable is made when it is first asked for, and tried so."""
+        turned = Pair(pair.key, pair.second, pair.first)
+        if turned in self.variables:
+            return -self.variables[turned]
+        if pair not in self.variables:
+            self.variables[pair] = self.clauses.variable()
+            self.pairs.append(pair)
+        return self.variables[pair]
 
-    def _ways(self, choice: Choice) -> tuple[list[Arc], list[Arc]]:
-        """Return the arcs that either way of a choice brings, made once."""
-        ways = self._arcs_of_ways.get(choice)
-        if ways is None:
-            forward, reverse = self.polygraph.brought_by(choice), self.polygraph.brought_by(choice, reverse=True)
-            ways = list(self._arcs(forward)), list(self._arcs(reverse))
-            self._arcs_of_ways[choice] = ways
-        return ways
+    def _pair(self, literal: int) -> Pair:
+        key, first, second = self.pairs[abs(literal)]
+        return Pair(key, first, second) if literal > 0 else Pair(key, second, first)
 
-    def _arcs(self, dependencies: Iterable[Dependency]) -> Iterable[Arc]:
-        return arcs_of(self.level, self.size, dependencies)
+    def _graph(self, pairs: Iterable[Pair]) -> Graph:
+        graph = Graph(len(self.priority))
+        graph.add(self.known)
+        for pair in pairs:
+            graph.add(self._arcs(self.polygraph.brought_by(*pair)))
+        self.steps += graph.arcs + len(graph.after)
+        return graph
 
-    def _add(self, state: _State, arcs: Iterable[Arc]) -> bool:
-        before = state.reach.work
-        done = all(state.reach.add(*arc) for arc in arcs)
-        self.steps += state.reach.work - before + 1
-        return done
+    def _guessed(self, chosen: Iterable[Pair]) -> list[Pair]:
+        """Return the neighbours in an order of each group that respects `chosen` and what is known."""
+        order = self._graph(chosen).order(self.priority)
+        place = {node: number for number, node in enumerate(order)}
+        return [
+            Pair(key, first, second)
+            for key, group in self.groups
+            for first, second in pairwise(sorted(group, key=place.__getitem__))
+        ]
 
-    def _is_spent(self) -> bool:
-        return self.budget.is_over() or (self.budget.steps_max is not None and self.steps > self.budget.steps_max)
+    def _cycles(self, pairs: Sequence[Pair]) -> list[list[Pair]] | None:
+        """Return the pairs on each of some cycles that follow from `pairs`; None when there is no cycle."""
+        graph = self._graph(pairs)
+        order = graph.order()
+        if len(order) == len(graph.after):
+            return None
+        because: dict[tuple[int, int], Pair | None] = {}
+        for pair in pairs:
+            for arc in self._arcs(self.polygraph.brought_by(*pair)):
+                because.setdefault(arc, pair)
+        because |= dict.fromkeys(self.known)
+        left = sorted(set(range(len(graph.after))).difference(order))
+        arcs = [(node, target) for node in left for target in graph.after[node]]
+        ends = np.array(arcs, dtype=np.int64).reshape(-1, 2)
+        components = strongly_connected(len(graph.after), ends[:, 0], ends[:, 1])
+        found: dict[frozenset[Pair], list[Pair]] = {}
+        for component in components[:_CYCLES_MAX]:
+            inside = set(component)
+            for start in sorted(component)[:_STARTS_MAX]:
+                cycle = _shortest_cycle(graph, start, inside)
+                self.steps += len(inside)
+                causes = [because[arc] for arc in cycle]
+                on_it = list(dict.fromkeys(pair for pair in causes if pair is not None))
+                found.setdefault(frozenset(on_it), on_it)
+        return list(found.values())
 
 
-def _standing(reach: Reachability, way: Sequence[Arc]) -> int:
-    """Return -1 when some arc of `way` would close a cycle, 1 when all are implied already, else 0."""
-    after = reach.after
-    standing = 1
-    for source, target in way:
-        if after[target] >> source & 1:
-            return -1
-        if standing and not after[source] >> target & 1:
-            standing = 0
-    return standing
+def _shortest_cycle(graph: Graph, start: int, inside: set[int]) -> list[tuple[int, int]]:
+    """Return the arcs of a shortest cycle through `start` within a strongly connected component."""
+    arrived: dict[int, int] = {}
+    queue = deque((start,))
+    while start not in arrived:
+        node = queue.popleft()
+        for target in graph.after[node]:
+            if target in inside and target not in arrived:
+                arrived[target] = node
+                queue.append(target)
+    cycle = [(arrived[start], start)]
+    while cycle[-1][0] != start:
+        cycle.append((arrived[cycle[-1][0]], cycle[-1][0]))
+    return cycle

@@ -11,8 +11,9 @@ leaves the rest open; here the rest is searched, under a budget:
 When the budget ends, or a part has more than `transactions_max` transactions, the verdict is *unknown* with the facts
 established so far: no anomaly of read atomicity, the number of possible parts, and of choices settled by necessity.
 
-`session_order=True` asks for the strong session variants, in which a session's transactions come one after the other.
-Real time does not count.
+`session_order=True` asks for the strong session variants, in which a session's transactions come one after the other,
+and `realtime=True` for strict serializability and strong snapshot isolation, in which a transaction comes after all
+that had completed when it was invoked.
 """
 
 from __future__ import annotations
@@ -31,25 +32,26 @@ from faultline.checkers.isolation.committed import (
 from faultline.checkers.isolation.contradiction import contradiction_of
 from faultline.checkers.isolation.core import smallest_core
 from faultline.checkers.isolation.guess import deadlines, is_possible_as_guessed
-from faultline.checkers.isolation.polygraph import Level, polygraph_of
+from faultline.checkers.isolation.polygraph import Level, Precedence, polygraph_of
 from faultline.checkers.isolation.read_atomic import forced_by_read_atomicity
+from faultline.checkers.isolation.saturation import Saturation
 from faultline.checkers.isolation.search import SearchResult, search
 from faultline.checkers.isolation.weak import ReadAtomicChecker, findings_of_misreads, order_of
-from faultline.checkers.porcupine.budget import Budget
-from faultline.harness.history import OPEN, History
+from faultline.checkers.porcupine.budget import UNLIMITED, Budget
+from faultline.harness.history import History
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import Cause, CheckResult, Finding, Reason, Verdict
 
 __all__ = ["STEPS_MAX", "TRANSACTIONS_MAX", "SerializabilityChecker", "SnapshotIsolationChecker"]
 
-STEPS_MAX = 2_000_000
-"""The default budget of a history in steps of search: some seconds of one core."""
+STEPS_MAX = 20_000_000
+"""The default budget of a history in steps of search: some ten seconds of one core."""
 
-TRANSACTIONS_MAX = 4_000
+TRANSACTIONS_MAX = 25_000
 """The default size of a part that is searched: reachability is a square of it in bits."""
 
-_CHOICES_PER_S = 200_000
-"""The choices prepared in a second; a part whose preparation alone would outlast the time limit is not begun."""
+_STEPS_PER_S = 1_000_000
+"""The steps of a second; a part of which one round alone would outlast the time limit is not begun."""
 
 _NOTHING_FOUND = SearchResult("exhausted", 0, 0, 0)
 
@@ -65,25 +67,29 @@ class SerializabilityChecker:
         *,
         sessions: Sessions = "process",
         session_order: bool = False,
+        realtime: bool = False,
         steps_max: int = STEPS_MAX,
         transactions_max: int = TRANSACTIONS_MAX,
         timeout_s: float | None = None,
     ) -> None:
         self.sessions: Sessions = sessions
         self.session_order = session_order
+        self.precedence: Precedence = "real-time" if realtime else "session" if session_order else "none"
         self.steps_max = steps_max
         self.transactions_max = transactions_max
         self.timeout_s = timeout_s
 
     def check(self, history: History, run: RunRecord | None = None) -> CheckResult:
         """Return the verdict on the transactions of `history`; of `run` nothing is needed."""
+        return self.judge(history, read_committed_transactions(self.name, history, self.sessions))
+
+    def judge(self, history: History, committed: Committed) -> CheckResult:
+        """Return the verdict on `committed`, the transactions of `history`."""
         budget = Budget.of(self.steps_max, self.timeout_s)
-        committed = read_committed_transactions(self.name, history, self.sessions)
         findings = findings_of_misreads(self.name, history, committed) or self._forced_cycles(history, committed)
         if findings or not len(history):
             return self._result(history, committed, findings, "violated" if findings else "vacuous", {})
-        completed = _completed(history, committed)
-        if is_possible_as_guessed(committed, completed, self.level, session_order=self.session_order):
+        if is_possible_as_guessed(committed, self.level, self.precedence):
             return self._result(history, committed, [], "guess", {})
         return self._search(history, committed, budget)
 
@@ -96,10 +102,10 @@ class SerializabilityChecker:
         return [teller.finding(history, committed, cycle, order) for cycle in order.cycles()]
 
     def _search(self, history: History, committed: Committed, budget: Budget) -> CheckResult:
-        parts = [restricted(committed, members) for members in _components(committed, self.session_order)]
+        parts = [restricted(committed, members) for members in _components(committed, self.precedence)]
         steps, findings, results = 0, [], []
         for part in parts:
-            result = self._search_part(history, part, Budget(self.steps_max - steps, budget.deadline_s))
+            result = self._search_part(part, Budget(self.steps_max - steps, budget.deadline_s))
             steps += result.steps
             results.append(result)
             if result.answer == "impossible":
@@ -122,18 +128,16 @@ class SerializabilityChecker:
         largest, rest_s = max(len(part.transactions) for part in undecided), budget.rest_s()
         if largest > self.transactions_max:
             return Reason(cause=Cause.SIZE, option="transactions_max", value=largest)
-        if rest_s is not None and any(_count_choices(part) >= rest_s * _CHOICES_PER_S for part in undecided):
+        if rest_s is not None and any(_steps_of_a_round(part) >= rest_s * _STEPS_PER_S for part in undecided):
             return Reason(cause=Cause.TIME)
         return Reason(cause=Cause.BUDGET, option="steps_max", value=self.steps_max)
 
-    def _search_part(self, history: History, part: Committed, budget: Budget) -> SearchResult:
-        choices, rest_s = _count_choices(part), budget.rest_s()
-        is_too_large = len(part.transactions) > self.transactions_max or choices > (budget.steps_max or 0)
-        if is_too_large or (rest_s is not None and choices > rest_s * _CHOICES_PER_S):
+    def _search_part(self, part: Committed, budget: Budget) -> SearchResult:
+        steps, rest_s = _steps_of_a_round(part), budget.rest_s()
+        is_too_large = len(part.transactions) > self.transactions_max or steps > (budget.steps_max or 0)
+        if is_too_large or (rest_s is not None and steps >= rest_s * _STEPS_PER_S):
             return _NOTHING_FOUND
-        order = deadlines(part, _completed(history, part))
-        polygraph = polygraph_of(part, order, session_order=self.session_order)
-        return search(polygraph, self.level, len(part.transactions), budget)
+        return search(polygraph_of(part, self.precedence), self.level, deadlines(part), budget)
 
     def _finding(self, history: History, part: Committed, result: SearchResult, budget: Budget) -> Finding:
         """Return the finding of an impossible part: its smallest core, found with as many steps again, and the
@@ -141,17 +145,16 @@ class SerializabilityChecker:
         left = [self.steps_max]
 
         def is_impossible(members: Sequence[int]) -> bool:
-            tried = self._search_part(history, restricted(part, members), Budget(left[0], budget.deadline_s))
+            tried = self._search_part(restricted(part, members), Budget(left[0], budget.deadline_s))
             left[0] -= tried.steps
             return tried.answer == "impossible"
 
         members = list(part.numbers())
-        suspects = contradiction_of(part, self.level, result.conflict).members()
-        if suspects and is_impossible(suspects):
-            members = suspects
+        if result.suspects and is_impossible(result.suspects):
+            members = list(result.suspects)
         core = restricted(part, smallest_core(members, is_impossible))
-        conflict = self._search_part(history, core, Budget(self.steps_max)).conflict
-        contradiction = contradiction_of(core, self.level, conflict)
+        conflict = Saturation(polygraph_of(core, self.precedence), self.level, UNLIMITED, one_at_a_time=True).run()
+        contradiction = contradiction_of(core, self.level, self.precedence, conflict)
         rows = tuple(sorted({row for number in core.numbers() for row in core.transactions[number].rows()}))
         return Finding(
             checker=self.name,
@@ -201,23 +204,17 @@ class SnapshotIsolationChecker(SerializabilityChecker):
     level: Level = "snapshot-isolation"
 
 
-def _completed(history: History, committed: Committed) -> list[int]:
-    """Return when each transaction completed; one that did not comes after all others, the initial one before."""
-    rows = [transaction.row for transaction in committed.transactions[1:]]
-    ends = [history.complete_index[row] if history.outcome[row] == "ok" else OPEN for row in rows]
-    return [-1, *(history.next_index + row if end == OPEN else end for row, end in zip(rows, ends, strict=True))]
+def _steps_of_a_round(committed: Committed) -> int:
+    """Return the steps that one round of saturation takes at least."""
+    return sum(1 + len(each.reads) + len(each.writes) for each in committed.transactions)
 
 
-def _count_choices(committed: Committed) -> int:
-    writers: dict[Any, int] = {}
-    for number in committed.numbers():
-        for key in committed.transactions[number].writes:
-            writers[key] = writers.get(key, 0) + 1
-    return sum(count * (count - 1) // 2 for count in writers.values())
+def _components(committed: Committed, precedence: Precedence) -> list[list[int]]:
+    """Return groups of transactions that share keys, directly or through others, or sessions where those count.
 
-
-def _components(committed: Committed, session_order: bool) -> list[list[int]]:
-    """Return groups of transactions that share keys, directly or through others, or sessions where those count."""
+    In real time there is one group."""
+    if precedence == "real-time":
+        return [list(committed.numbers())]
     parent = list(range(len(committed.transactions)))
 
     def find(number: int) -> int:
@@ -230,7 +227,7 @@ def _components(committed: Committed, session_order: bool) -> list[list[int]]:
     for number in committed.numbers():
         transaction = committed.transactions[number]
         shared = [("key", key) for key in (*transaction.writes, *(key for key, _ in transaction.reads))]
-        shared += [("session", transaction.session)] if session_order else []
+        shared += [("session", transaction.session)] if precedence == "session" else []
         for name in shared:
             parent[find(number)] = find(first.setdefault(name, number))
     components: dict[int, list[int]] = {}

@@ -53,7 +53,10 @@ class ReadCommittedChecker:
 
     def check(self, history: History, run: RunRecord | None = None) -> CheckResult:
         """Return the verdict on the transactions of `history`; of `run` nothing is needed."""
-        committed = read_committed_transactions(self.name, history, self.sessions)
+        return self.judge(history, read_committed_transactions(self.name, history, self.sessions))
+
+    def judge(self, history: History, committed: Committed) -> CheckResult:
+        """Return the verdict on `committed`, the transactions of `history`."""
         forced = self._forced(committed)
         order = order_of(committed, forced or (), self.session_order)
         cycles = order.cycles(_CYCLES_MAX)

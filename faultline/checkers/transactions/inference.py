@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from faultline.checkers.isolation.committed import Committed
 from faultline.checkers.transactions.columns import TransactionColumns
 from faultline.checkers.transactions.component import Step
 from faultline.checkers.transactions.edges import DependencyEdges
@@ -30,9 +32,15 @@ class Words(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Inference:
-    """The outcome of inference on one history."""
+    """The outcome of inference on one history.
+
+    `edges` may say less than the history about the models in `searched`; `committed` makes the transactions for a
+    search that decides these.
+    """
 
     columns: TransactionColumns
     edges: DependencyEdges
     observations: Observations
     words: Words
+    committed: Callable[[], Committed] | None = None
+    searched: frozenset[str] = frozenset()

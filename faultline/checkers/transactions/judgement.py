@@ -7,8 +7,10 @@ transactions depend on each other has tested nothing."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import msgspec
 import numpy as np
 
 from faultline.checkers.common.words import counted
@@ -19,9 +21,10 @@ from faultline.checkers.transactions.component import Component, edge_lookup
 from faultline.checkers.transactions.components import suspect_components
 from faultline.checkers.transactions.cycles import Cycle, find_cycles
 from faultline.checkers.transactions.edges import DependencyEdges, EdgeKind
+from faultline.checkers.transactions.exact import decided
 from faultline.checkers.transactions.explain import cycle_detail, cycle_sentence, reasons_of, turned
 from faultline.checkers.transactions.inference import Inference
-from faultline.checkers.transactions.models import canonical, orders_for, ruled_out
+from faultline.checkers.transactions.models import FORBID_EVERY_CYCLE, canonical, orders_for, ruled_out
 from faultline.checkers.transactions.observations import Observation
 from faultline.checkers.transactions.order import suspect_regions
 from faultline.checkers.transactions.pairs import observe_pairs, observe_updates
@@ -36,8 +39,6 @@ DEFAULT_STEPS = 2_000_000
 
 _ALL_COMPONENTS = 10
 """The budget of all components together, as a multiple of that of one."""
-
-_FORBID_EVERY_CYCLE = ("serializable", "strong-session-serializable", "strict-serializable")
 
 _EXAMPLES = 8
 
@@ -66,7 +67,47 @@ def judge(
 
     The search for cycles ends at the time of `limit`; inference and the search for components are linear in time.
     """
-    promised = canonical(model)
+    inferred = _inferred(history, inference, checker, canonical(model), steps, limit)
+    return inferred if inferred.verdict is Verdict.VIOLATION else _searched(history, inference, inferred, limit)
+
+
+def _searched(history: History, inference: Inference, inferred: CheckResult, limit: Budget) -> CheckResult:
+    """Return `inferred`, which is no violation, as the search for an order confirms, refutes or doubts it."""
+    model = inferred.detail["model"]
+    if inference.committed is None or model not in inference.searched:
+        return inferred
+    searched = decided(model, history, inference.committed(), limit)
+    said = {"verdict": searched.verdict.value, "sentence": searched.sentence} | searched.detail
+    detail = inferred.detail | {"search": said}
+    if searched.verdict is Verdict.VIOLATION:
+        worst = searched.findings[0]
+        return msgspec.structs.replace(
+            inferred,
+            verdict=searched.verdict,
+            sentence=f"{_these(inference).capitalize()} not {model}. {worst.sentence}",
+            findings=tuple(msgspec.structs.replace(each, checker=inferred.checker) for each in searched.findings),
+            detail=detail,
+            reason=None,
+        )
+    if inferred.verdict is Verdict.VACUOUS:
+        return msgspec.structs.replace(inferred, detail=detail)
+    if searched.verdict is Verdict.PASS:
+        # An order was found, so that no shape that inference left undecided can be there.
+        allowed = inferred.detail["anomalies"]
+        sentence = f"{_passing_sentence(inference, model, allowed)} A search confirms it: {searched.sentence}"
+        return msgspec.structs.replace(inferred, verdict=Verdict.PASS, sentence=sentence, detail=detail, reason=None)
+    if inferred.verdict is Verdict.PASS:
+        sentence = f"Inference finds nothing against {model}, and no more is known: {searched.sentence}"
+        return msgspec.structs.replace(
+            inferred, verdict=Verdict.UNKNOWN, sentence=sentence, detail=detail, reason=searched.reason
+        )
+    return msgspec.structs.replace(inferred, detail=detail)
+
+
+def _inferred(
+    history: History, inference: Inference, checker: str, promised: str, steps: int, limit: Budget
+) -> CheckResult:
+    """Return the verdict as far as the dependencies that were inferred tell."""
     found = _search(inference, promised, steps, limit)
     counts = {**inference.observations.counts, **{name: len(cycles) for name, cycles in found.cycles.items()}}
     impossible = ruled_out(counts)
@@ -107,12 +148,13 @@ def refutes(inference: Inference, model: str) -> bool | None:
     promised = canonical(model)
     if any(_breaks(name, promised) for name in inference.observations.counts):
         return True
-    if promised not in _FORBID_EVERY_CYCLE:
+    if promised not in FORBID_EVERY_CYCLE:
         return None
     process, realtime = orders_for(promised)
     edges = _with_process(inference) if process else inference.edges
     regions = suspect_regions(inference.columns, inference.edges if realtime else edges, realtime)
-    return bool(suspect_components(inference.columns, edges, regions, realtime))
+    is_cyclic = bool(suspect_components(inference.columns, edges, regions, realtime))
+    return None if promised in inference.searched and not is_cyclic else is_cyclic
 
 
 def _search(inference: Inference, model: str, steps: int, limit: Budget) -> _Found:
@@ -230,8 +272,7 @@ def _reason(steps: int, limit: Budget) -> Reason:
 def _sentence(
     inference: Inference, found: _Found, verdict: Verdict, model: str, counts: dict[str, int], findings: list[Finding]
 ) -> str:
-    several = counted(len(inference.columns), "transaction")
-    these = f"these {several} are" if len(inference.columns) != 1 else f"this {several.removeprefix('1 ')} is"
+    several, these = counted(len(inference.columns), "transaction"), _these(inference)
     committed = int((inference.columns.outcome == OK).sum())
     if verdict is Verdict.VIOLATION:
         worst = next(finding for finding in findings if _breaks(finding.anomaly, model))
@@ -243,8 +284,18 @@ def _sentence(
         )
     if verdict is Verdict.VACUOUS:
         return f"Nothing was tested: of {several} {committed} committed, and no two of them depended on each other."
+    return _passing_sentence(inference, model, counts)
+
+
+def _passing_sentence(inference: Inference, model: str, counts: Mapping[str, int]) -> str:
+    several, committed = counted(len(inference.columns), "transaction"), int((inference.columns.outcome == OK).sum())
     allowed = f"; seen, and allowed by it: {', '.join(sorted(counts))}" if counts else ""
     return f"Nothing in {several} ({committed} committed) contradicts {model}{allowed}."
+
+
+def _these(inference: Inference) -> str:
+    several = counted(len(inference.columns), "transaction")
+    return f"these {several} are" if len(inference.columns) != 1 else f"this {several.removeprefix('1 ')} is"
 
 
 def _edge_counts(edges: DependencyEdges) -> dict[str, int]:

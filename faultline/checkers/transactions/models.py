@@ -26,7 +26,10 @@ from faultline.harness.errors import UsageError
 
 __all__ = [
     "ALIASES",
+    "DECIDED",
     "FORBIDS",
+    "FORBID_EVERY_CYCLE",
+    "SNAPSHOTS",
     "STRONGER_THAN",
     "RuledOut",
     "Source",
@@ -205,6 +208,16 @@ ALIASES: Mapping[str, str] = {
     "1SR": "session-1SR",
 }
 """Other names of the same models."""
+
+
+FORBID_EVERY_CYCLE = frozenset(("serializable", "strong-session-serializable", "strict-serializable"))
+"""The models that forbid every cycle of dependencies: any order without a cycle keeps them."""
+
+SNAPSHOTS = frozenset(("snapshot-isolation", "strong-session-snapshot-isolation", "strong-snapshot-isolation"))
+"""Snapshot isolation, alone, with sessions, and in real time."""
+
+DECIDED = FORBID_EVERY_CYCLE | SNAPSHOTS | {"causal-cerone", "read-atomic", "read-committed"}
+"""The models for which it can be decided whether a history of registers keeps them."""
 
 
 @dataclass(frozen=True, slots=True)

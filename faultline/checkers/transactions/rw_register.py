@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from faultline.checkers.transactions.columns import encode
+from faultline.checkers.transactions.committed import committed_registers
 from faultline.checkers.transactions.inference import Inference
+from faultline.checkers.transactions.models import DECIDED
 from faultline.checkers.transactions.observations import Observations
 from faultline.checkers.transactions.register_anomalies import observe_registers
 from faultline.checkers.transactions.register_edges import register_edges
@@ -23,4 +27,5 @@ def infer_rw_register(history: History, sources: VersionSources) -> Inference:
     observe_registers(columns, versions, found)
     order = order_versions(columns, versions, sources, found)
     edges = register_edges(columns, versions, order)
-    return Inference(columns, edges, found, RegisterWords(columns, versions, order))
+    committed = partial(committed_registers, columns, versions)
+    return Inference(columns, edges, found, RegisterWords(columns, versions, order), committed, DECIDED)

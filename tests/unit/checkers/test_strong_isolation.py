@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from classic_histories import anomalies, history_of, op
 
-from faultline.checkers.isolation.closure import Reachability
+from faultline.checkers.isolation.closure import Graph, bits_at, reaching
 from faultline.checkers.isolation.core import smallest_core
 from faultline.checkers.isolation.strong import SerializabilityChecker, SnapshotIsolationChecker
 from faultline.harness.verdict import Cause, Reason, Verdict
@@ -106,12 +106,26 @@ def test_no_transactions_are_vacuous():
 # -- the parts ------------------------------------------------------------------------------------------------------
 
 
-def test_reachability_refuses_the_arc_that_closes_a_cycle_and_copies_are_independent():
-    graph = Reachability(4)
-    assert graph.add(0, 1) and graph.add(1, 2)
-    twin = graph.copy()
-    assert graph.has(0, 2) and graph.closes_cycle(2, 0) and not graph.add(2, 0)
-    assert twin.add(2, 3) and twin.has(0, 3) and not graph.has(0, 3)
+def test_what_reaches_a_node_passes_through_untracked_ones():
+    graph = Graph(5)
+    graph.add([(0, 3), (3, 1), (1, 2), (4, 2)])
+    before, column = reaching(graph, graph.order(), range(3, 4))
+    assert bits_at(before, [column[node] for node in (0, 1, 2, 4)]) == [0b0000, 0b0001, 0b1011, 0b0000, 0b0000]
+    assert column[3] == -1 and before[3] == 0
+
+
+def test_bits_are_picked_alike_whether_columns_are_few_or_many():
+    rows = [(1 << 90) | 0b1011, 0, (1 << 91) - 1]
+    columns = [90, 0, 1, 2, 3, *range(40, 60)]
+    assert bits_at(rows, columns) == [
+        sum((row >> column & 1) << place for place, column in enumerate(columns)) for row in rows
+    ]
+
+
+def test_nodes_on_a_cycle_and_behind_it_have_no_place_in_the_order():
+    graph = Graph(5)
+    graph.add([(0, 1), (1, 2), (2, 1), (2, 3)])
+    assert graph.order() == graph.order([0] * 5) == [0, 4]
 
 
 def test_a_core_loses_everything_that_can_go():
