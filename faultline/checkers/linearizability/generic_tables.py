@@ -13,7 +13,7 @@ Pairs of input and output are one class when they are equal, and built-in scalar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, MutableSequence, Sequence
 from typing import Any, Generic, TypeVar
 
 from faultline.checkers.porcupine.model import Model, NondeterministicModel, Operation
@@ -153,17 +153,32 @@ class Machine(Generic[State, Input, Output]):
         return self._states.values[state]
 
     def next_state(self, state: int, class_: int) -> int:
-        """Ask the model for the next state of `class_` in `state`, and remember it."""
+        """Return the next state of `class_` in `state`; ask the model the first time, and remember it."""
+        reached = self.rows[state].get(class_)
+        if reached is None:
+            reached = self.rows[state][class_] = self._ask(state, self._states.values[state], class_)
+        return reached
+
+    def ask_all(self, request: MutableSequence[int]) -> None:
+        """Ask the model for steps from one state, and remember nothing.
+
+        `request` holds the state, a number, and so many classes; the next states are put in their places.
+        """
+        state, count = request[0], request[1]
         value = self._states.values[state]
+        for at in range(2, 2 + count):
+            request[at] = self._ask(state, value, request[at])
+
+    def _ask(self, state: int, value: Any, class_: int) -> int:
         if self._step is None:
             after = self._choose(value, class_)
-            reached = self._intern(after) if after else ILLEGAL
-        else:
-            given, answer = self._pairs[class_]
-            legal, next_value = self._step(value, given, answer)
-            reached = self._intern(next_value) if legal else ILLEGAL
-        self.rows[state][class_] = reached
-        return reached
+            return self._intern(after) if after else ILLEGAL
+        given, answer = self._pairs[class_]
+        legal, next_value = self._step(value, given, answer)
+        if not legal:
+            return ILLEGAL
+        # Most steps that change nothing return the state itself, and need not be looked up.
+        return state if next_value is value else self._intern(next_value)
 
     def _intern(self, value: Any) -> int:
         number = self._states.number(value)
