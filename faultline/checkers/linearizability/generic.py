@@ -7,10 +7,10 @@ that the search cannot know.
 
 No answer is taken on trust. A linearization is replayed on the model itself. An illegal history comes with the
 configurations that were visited, and one pass over them shows that they refute it (`generic_proof`). Where that rests
-on a promise of the hooks `dead` or `can_reach`, the port has to refuse the history too, within a budget, up to the
-first return that cannot be placed; `is_confirmed` says whether it got that far. When the engine must give way to the
-port, `handed_over` says why. Should the two ever disagree, that is a HarnessError; should a hook have promised too
-much, the port decides and `handed_over` says so.
+on a promise of the hooks `dead` or `can_reach`, a search without them has to refuse the history too, within a budget,
+up to the first return that cannot be placed; `is_confirmed` says whether it got that far. When the engine must give way
+to the port, `handed_over` says why. Should the two ever disagree, that is a HarnessError; should a hook have promised
+too much, the port decides and `handed_over` says so.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ AnyModel = Model[State, Input, Output] | NondeterministicModel[State, Input, Out
 Engine = Literal["auto", "port"]
 
 CONFIRMATION_STEPS_MAX = 20_000
-"""The steps that the port may spend on confirming that a prefix is illegal: some tens of milliseconds."""
+"""The steps that a search without hooks may spend on confirming a prefix is illegal: some tens of milliseconds."""
 
 
 def check_operations(
@@ -147,11 +147,15 @@ def _refused(
             raise _disagreement("the port accepts what the search refused", operations)
         return decided
     # The proof rests on what the hooks `dead` and `can_reach` promise, so a search that asks neither has to agree.
+    asked = Hooks(readonly=hooks.readonly)
     prefix = illegal_prefix(operations, found.decision.refuted)
-    confirmed = decide_by_port(model, prefix, Budget(CONFIRMATION_STEPS_MAX, budget.deadline_s))
-    if not confirmed.is_legal:
-        return replace(found.decision, is_confirmed=confirmed.is_illegal)
-    reason = "a hook promised too much: the port accepts what the search refused"
+    try:
+        confirming = search_generic(model, prefix, Budget(CONFIRMATION_STEPS_MAX, budget.deadline_s), asked)
+    except TooManyComparisons:
+        return found.decision
+    if not confirming.decision.is_legal:
+        return replace(found.decision, is_confirmed=confirming.is_proved)
+    reason = "a hook promised too much: a search without hooks accepts what was refused"
     return decide_by_port(model, operations, budget, reason, verbose=True)
 
 

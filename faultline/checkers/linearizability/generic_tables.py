@@ -38,7 +38,10 @@ class TooManyComparisons(Exception):
 
 
 class Interner(Generic[State]):
-    """Numbers for states, in order of first sight. Equality is `equal` where given, else `==`."""
+    """Numbers for states, in order of first sight. Equality is `equal` where given, else `==`.
+
+    `numbers` holds those that are told apart by their own hash and `==`.
+    """
 
     def __init__(
         self,
@@ -49,7 +52,7 @@ class Interner(Generic[State]):
         self.values: list[State] = []
         self._equal, self._hash, self._dead = equal, hash_, dead
         self._dead_number: int | None = None
-        self._numbers: dict[Any, int] = {}
+        self.numbers: dict[Any, int] = {}
         self._buckets: dict[Hashable, list[int]] = {}
 
     def number(self, value: State) -> int:
@@ -60,11 +63,11 @@ class Interner(Generic[State]):
             return self._dead_number
         if self._equal is None and self._hash is None:
             try:
-                known = self._numbers.get(value)
+                known = self.numbers.get(value)
             except TypeError:
                 return self._compared(value, None)
             if known is None:
-                known = self._numbers[value] = self._append(value)
+                known = self.numbers[value] = self._append(value)
             return known
         return self._compared(value, self._hash(value) if self._hash else None)
 
@@ -102,9 +105,9 @@ class OperationClasses(Generic[Input, Output]):
         if known is None:
             known = self._equal[pair] = self._append(pair)
             return known
-        exact = _exact(pair)
-        if exact == _exact(self.pairs[known]):
+        if _is_alike(pair, self.pairs[known]):
             return known
+        exact = _exact(pair)
         if exact not in self._exact:
             self._exact[exact] = self._append(pair)
         return self._exact[exact]
@@ -112,6 +115,16 @@ class OperationClasses(Generic[Input, Output]):
     def _append(self, pair: tuple[Input, Output]) -> int:
         self.pairs.append(pair)
         return len(self.pairs) - 1
+
+
+def _is_alike(one: Any, other: Any) -> bool:
+    """Return whether two values that are equal are of the same types, inside tuples too."""
+    if type(one) is not type(other):
+        return False
+    if type(one) is not tuple:
+        return True
+    types = list(map(type, one))
+    return types == list(map(type, other)) and (tuple not in types or all(map(_is_alike, one, other)))
 
 
 def _exact(value: Any) -> Any:
@@ -164,10 +177,24 @@ class Machine(Generic[State, Input, Output]):
 
         `request` holds the state, a number, and so many classes; the next states are put in their places.
         """
-        state, count = request[0], request[1]
-        value = self._states.values[state]
-        for at in range(2, 2 + count):
-            request[at] = self._ask(state, value, request[at])
+        state, end = request[0], 2 + request[1]
+        value, step, pairs, find = self._states.values[state], self._step, self._pairs, self._states.numbers.get
+        # This loop is most of the time of a search, so it does for the usual model what `_ask` does for all.
+        for at in range(2, end):
+            if step is None:
+                request[at] = self._ask(state, value, request[at])
+                continue
+            legal, after = step(value, *pairs[request[at]])
+            if not legal:
+                request[at] = ILLEGAL
+            elif after is value:
+                request[at] = state
+            else:
+                try:
+                    known = find(after)
+                except TypeError:
+                    known = None
+                request[at] = self._intern(after) if known is None else known
 
     def _ask(self, state: int, value: Any, class_: int) -> int:
         if self._step is None:

@@ -157,7 +157,7 @@ def test_a_look_ahead_that_gives_up_too_early_is_found_out_and_the_port_decides(
     assert part.is_legal
     assert (part.engine, part.handed_over) == (
         "port",
-        "a hook promised too much: the port accepts what the search refused",
+        "a hook promised too much: a search without hooks accepts what was refused",
     )
 
 

@@ -21,7 +21,7 @@ typedef struct {
 } Configuration;
 
 typedef struct {
-    int32_t rank, ahead, state, used, length, choice;
+    int32_t rank, ahead, state, used, length, choice, is_tried;
 } Choice;
 
 typedef struct {
@@ -374,7 +374,7 @@ static void push_choice(GenericSearch *g) {
         g->choices = grown(&g->arena, g->choices, room, sizeof *g->choices);
         g->choices_room = room;
     }
-    Choice choice = {g->rank, g->visited[g->visited_count - 1].ahead, g->state, g->used, g->length, 0};
+    Choice choice = {g->rank, g->visited[g->visited_count - 1].ahead, g->state, g->used, g->length, 0, 0};
     g->choices[g->choice_count++] = choice;
 }
 
@@ -458,10 +458,15 @@ static int32_t choose(GenericSearch *g, int *is_exhausted) {
             if (is_linearized(g, i) || has_earlier_twin(g, window, c->choice, g->ahead)) continue;
             int32_t reached = step_of(g, c->state, g->class_[i]);
             if (reached == UNASKED) {
-                ask(g, c->state, g->class_[i]);
+                /* At the first visit one choice may do; coming back means that mostly all will be tried. */
+                int32_t last = c->is_tried ? count : c->choice + 1;
+                for (int32_t k = c->choice; k < last; k++)
+                    if (!is_linearized(g, window[k]) && step_of(g, c->state, g->class_[window[k]]) == UNASKED)
+                        ask(g, c->state, g->class_[window[k]]);
                 return asks(g);
             }
             if (reached == NO_STEP) continue;
+            c->is_tried = 1;
             c->choice++;
             set_bit(g->ahead, g->slot[i]);
             g->state = reached;
