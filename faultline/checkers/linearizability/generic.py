@@ -147,7 +147,7 @@ def _refused(
             raise _disagreement("the port accepts what the search refused", operations)
         return decided
     # The proof rests on what the hooks `dead` and `can_reach` promise, so a search that asks neither has to agree.
-    asked = Hooks(readonly=hooks.readonly)
+    asked: Hooks[State, Input, Output] = Hooks(readonly=hooks.readonly)
     prefix = illegal_prefix(operations, found.decision.refuted)
     try:
         confirming = search_generic(model, prefix, Budget(CONFIRMATION_STEPS_MAX, budget.deadline_s), asked)
