@@ -84,6 +84,20 @@ def _holds_values(
     return True
 
 
+def _is_mutex(ordered: Iterable[AnyOperation]) -> bool:
+    is_held = False
+    for operation in ordered:
+        answer = operation.output
+        if is_held is not (operation.input[0] == "release"):
+            if answer is not UNKNOWN and answer is not False:
+                return False
+        elif answer is False:
+            return False
+        else:
+            is_held = not is_held
+    return True
+
+
 def _is_lock(ordered: Iterable[AnyOperation]) -> bool:
     holders: list[Hashable] = []
     for operation in ordered:
@@ -117,5 +131,6 @@ _EXECUTIONS: dict[str, Callable[[Iterable[AnyOperation]], bool]] = {
     "queue": _is_queue,
     "stack": _is_stack,
     "lock": _is_lock,
+    "mutex": _is_mutex,
     "counter": _is_counter,
 }

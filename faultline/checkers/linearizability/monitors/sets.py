@@ -12,7 +12,8 @@ this order, each as early as its call allows.
 
 An add that was told "already there" saw the value, a remove that was told "not there" missed it. An add whose answer is
 not known counts as successful when it is the only one. Values for which that is not so (added or removed twice,
-answers missing) go to the search, and only they: values are independent (Horn & Kroening's P-compositionality).
+answers missing) are judged as registers or searched, and only they: values are independent (Horn & Kroening's
+P-compositionality).
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ from faultline.checkers.porcupine.model import PENDING, Operation
 
 __all__ = ["Decide", "monitor_set"]
 
-Decide = Callable[[Sequence[Operation[Call, Any]]], Decision]
-"""Decides the operations on one value when the monitor cannot."""
+Decide = Callable[[Sequence[Sequence[Operation[Call, Any]]]], list[Decision]]
+"""Decides the operations on each of some values when the monitor cannot."""
 
 
 class _Value:
@@ -59,9 +60,13 @@ def monitor_set(operations: Sequence[Operation[Call, Any]], decide: Decide | Non
     moments: list[float] = [0] * len(operations)
     placed: list[int] = []
     hard = _positions(operations, [value for value, found in values.items() if found.is_hard])
+    if hard and decide is None:
+        return hand_over(f"{next(iter(hard))!r} is added or removed more than once, or an answer is missing")
+    parts = [[operations[position] for position in positions] for positions in hard.values()]
+    answers = dict(zip(hard, decide(parts))) if decide is not None and hard else {}
     for value, found in values.items():
         if found.is_hard:
-            order = _searched(operations, value, hard[value], decide, moments)
+            order = _arranged(operations, hard[value], answers[value], moments)
         else:
             order = _placed(operations, value, found, found.remove, moments)
             if isinstance(order, Decision) and found.pending_remove is not None:
@@ -138,17 +143,10 @@ def _positions(operations: Sequence[Operation[Call, Any]], values: Sequence[Hash
     return positions
 
 
-def _searched(
-    operations: Sequence[Operation[Call, Any]],
-    value: Hashable,
-    positions: Sequence[int],
-    decide: Decide | None,
-    moments: list[float],
+def _arranged(
+    operations: Sequence[Operation[Call, Any]], positions: Sequence[int], answer: Decision, moments: list[float]
 ) -> list[int] | Decision:
-    """Let `decide` judge a hard value; return the order of its operations, whose `moments` are then set."""
-    if decide is None:
-        return hand_over(f"{value!r} is added or removed more than once, or an answer is missing")
-    answer = decide([operations[position] for position in positions])
+    """Return the order of a value's operations that `answer` found, with their `moments`, or the refusal."""
     order, core = ([positions[index] for index in indexes] for indexes in (answer.order, answer.core))
     if not answer.is_legal:
         return Decision(answer.legality, "monitor", tuple(order), core=tuple(core), reason=answer.reason)
