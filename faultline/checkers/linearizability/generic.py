@@ -5,10 +5,12 @@ answer the same, and let `engine` choose: `auto` searches with interned states a
 (`generic_search`), `port` is the port itself. A nondeterministic model needs no `to_model` here. `hooks` may tell facts
 that the search cannot know.
 
-No answer is taken on trust. A linearization is replayed on the model itself; an illegal history is cut at the first
-return that cannot be placed, and the port has to refuse that prefix too, within a budget; `is_confirmed` says whether
-it got that far. When the engine must give way to the port, `handed_over` says why. Should the two ever disagree, that
-is a HarnessError; should a hook have promised too much, the port decides and `handed_over` says so.
+No answer is taken on trust. A linearization is replayed on the model itself. An illegal history comes with the
+configurations that were visited, and one pass over them shows that they refute it (`generic_proof`). Where that rests
+on a promise of the hooks `dead` or `can_reach`, a search without them has to refuse the history too, within a budget,
+up to the first return that cannot be placed; `is_confirmed` says whether it got that far. When the engine must give way
+to the port, `handed_over` says why. Should the two ever disagree, that is a HarnessError; should a hook have promised
+too much, the port decides and `handed_over` says so.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from typing import Any, Literal, TypeVar, cast
 from msgspec.structs import replace
 
 from faultline.checkers.linearizability.decision import Decision, Legality, worst
-from faultline.checkers.linearizability.generic_search import NO_HOOKS, Hooks, search_generic
+from faultline.checkers.linearizability.generic_search import NO_HOOKS, Hooks, Walked, search_generic
 from faultline.checkers.linearizability.generic_tables import COMPARED_MAX, TooManyComparisons
 from faultline.checkers.linearizability.referee import decide_by_port
 from faultline.checkers.porcupine.budget import Budget, CheckResult, OutOfTime
@@ -44,7 +46,7 @@ Output = TypeVar("Output")
 Engine = Literal["auto", "port"]
 
 CONFIRMATION_STEPS_MAX = 20_000
-"""The steps that the port may spend on confirming that a prefix is illegal: some tens of milliseconds."""
+"""The steps that a search without hooks may spend on confirming a prefix is illegal: some tens of milliseconds."""
 
 
 def check_operations(
@@ -122,9 +124,9 @@ def _searched(
     except TooManyComparisons:
         reason = f"the states have no hash, and there are more than {COMPARED_MAX} to compare one by one"
         return decide_by_port(plain, operations, budget, reason, verbose=True)
-    if found.is_unknown:
-        return found
-    return (_replayed if found.is_legal else _refused)(plain, operations, budget, hooks, found)
+    if found.decision.is_unknown:
+        return found.decision
+    return (_replayed if found.decision.is_legal else _refused)(plain, operations, budget, hooks, found)
 
 
 def _replayed(
@@ -132,11 +134,11 @@ def _replayed(
     operations: Sequence[Operation[Input, Output]],
     budget: Budget,
     hooks: Hooks[State, Input, Output],
-    found: Decision,
+    found: Walked,
 ) -> Decision:
-    if is_linearization(model, operations, found.order):
-        return replace(found, is_confirmed=True)
-    if hooks is NO_HOOKS:
+    if is_linearization(model, operations, found.decision.order):
+        return replace(found.decision, is_confirmed=True)
+    if hooks.dead is None:
         raise _disagreement("the linearization that was found does not hold when it is replayed", operations)
     reason = "a hook promised too much: what was found does not hold when replayed"
     return decide_by_port(model, operations, budget, reason, verbose=True)
@@ -147,15 +149,27 @@ def _refused(
     operations: Sequence[Operation[Input, Output]],
     budget: Budget,
     hooks: Hooks[State, Input, Output],
-    found: Decision,
+    found: Walked,
 ) -> Decision:
-    prefix = illegal_prefix(operations, found.refuted)
-    confirmed = decide_by_port(model, prefix, Budget(CONFIRMATION_STEPS_MAX, budget.deadline_s))
-    if not confirmed.is_legal:
-        return replace(found, is_confirmed=confirmed.is_illegal)
-    if hooks is NO_HOOKS:
-        raise _disagreement("the port accepts what the search refused", prefix)
-    reason = "a hook promised too much: the port accepts what the search refused"
+    is_by_steps_alone = hooks.dead is None and hooks.can_reach is None
+    if found.is_proved and is_by_steps_alone:
+        return replace(found.decision, is_confirmed=True)
+    if not found.is_proved:
+        reason = "the configurations that were visited do not prove what was found"
+        decided = decide_by_port(model, operations, budget, reason, verbose=True)
+        if decided.is_legal and is_by_steps_alone:
+            raise _disagreement("the port accepts what the search refused", operations)
+        return decided
+    # The proof rests on what the hooks `dead` and `can_reach` promise, so a search that asks neither has to agree.
+    asked: Hooks[State, Input, Output] = Hooks(readonly=hooks.readonly)
+    prefix = illegal_prefix(operations, found.decision.refuted)
+    try:
+        confirming = search_generic(model, prefix, Budget(CONFIRMATION_STEPS_MAX, budget.deadline_s), asked)
+    except TooManyComparisons:
+        return found.decision
+    if not confirming.decision.is_legal:
+        return replace(found.decision, is_confirmed=confirming.is_proved)
+    reason = "a hook promised too much: a search without hooks accepts what was refused"
     return decide_by_port(model, operations, budget, reason, verbose=True)
 
 

@@ -13,7 +13,7 @@ Pairs of input and output are one class when they are equal, and built-in scalar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, MutableSequence, Sequence
 from typing import Any, Generic, TypeVar
 
 from faultline.checkers.porcupine.model import Model, NondeterministicModel, Operation
@@ -38,7 +38,10 @@ class TooManyComparisons(Exception):
 
 
 class Interner(Generic[State]):
-    """Numbers for states, in order of first sight. Equality is `equal` where given, else `==`."""
+    """Numbers for states, in order of first sight. Equality is `equal` where given, else `==`.
+
+    `numbers` holds those that are told apart by their own hash and `==`.
+    """
 
     def __init__(
         self,
@@ -49,7 +52,7 @@ class Interner(Generic[State]):
         self.values: list[State] = []
         self._equal, self._hash, self._dead = equal, hash_, dead
         self._dead_number: int | None = None
-        self._numbers: dict[Any, int] = {}
+        self.numbers: dict[Any, int] = {}
         self._buckets: dict[Hashable, list[int]] = {}
 
     def number(self, value: State) -> int:
@@ -60,11 +63,11 @@ class Interner(Generic[State]):
             return self._dead_number
         if self._equal is None and self._hash is None:
             try:
-                known = self._numbers.get(value)
+                known = self.numbers.get(value)
             except TypeError:
                 return self._compared(value, None)
             if known is None:
-                known = self._numbers[value] = self._append(value)
+                known = self.numbers[value] = self._append(value)
             return known
         return self._compared(value, self._hash(value) if self._hash else None)
 
@@ -102,9 +105,9 @@ class OperationClasses(Generic[Input, Output]):
         if known is None:
             known = self._equal[pair] = self._append(pair)
             return known
-        exact = _exact(pair)
-        if exact == _exact(self.pairs[known]):
+        if _is_alike(pair, self.pairs[known]):
             return known
+        exact = _exact(pair)
         if exact not in self._exact:
             self._exact[exact] = self._append(pair)
         return self._exact[exact]
@@ -112,6 +115,16 @@ class OperationClasses(Generic[Input, Output]):
     def _append(self, pair: tuple[Input, Output]) -> int:
         self.pairs.append(pair)
         return len(self.pairs) - 1
+
+
+def _is_alike(one: Any, other: Any) -> bool:
+    """Return whether two values that are equal are of the same types, inside tuples too."""
+    if type(one) is not type(other):
+        return False
+    if type(one) is not tuple:
+        return True
+    types = list(map(type, one))
+    return types == list(map(type, other)) and (tuple not in types or all(map(_is_alike, one, other)))
 
 
 def _exact(value: Any) -> Any:
@@ -153,17 +166,46 @@ class Machine(Generic[State, Input, Output]):
         return self._states.values[state]
 
     def next_state(self, state: int, class_: int) -> int:
-        """Ask the model for the next state of `class_` in `state`, and remember it."""
-        value = self._states.values[state]
+        """Return the next state of `class_` in `state`; ask the model the first time, and remember it."""
+        reached = self.rows[state].get(class_)
+        if reached is None:
+            reached = self.rows[state][class_] = self._ask(state, self._states.values[state], class_)
+        return reached
+
+    def ask_all(self, request: MutableSequence[int]) -> None:
+        """Ask the model for steps from one state, and remember nothing.
+
+        `request` holds the state, a number, and so many classes; the next states are put in their places.
+        """
+        state, end = request[0], 2 + request[1]
+        value, step, pairs, find = self._states.values[state], self._step, self._pairs, self._states.numbers.get
+        # This loop is most of the time of a search, so it does for the usual model what `_ask` does for all.
+        for at in range(2, end):
+            if step is None:
+                request[at] = self._ask(state, value, request[at])
+                continue
+            legal, after = step(value, *pairs[request[at]])
+            if not legal:
+                request[at] = ILLEGAL
+            elif after is value:
+                request[at] = state
+            else:
+                try:
+                    known = find(after)
+                except TypeError:
+                    known = None
+                request[at] = self._intern(after) if known is None else known
+
+    def _ask(self, state: int, value: Any, class_: int) -> int:
         if self._step is None:
             after = self._choose(value, class_)
-            reached = self._intern(after) if after else ILLEGAL
-        else:
-            given, answer = self._pairs[class_]
-            legal, next_value = self._step(value, given, answer)
-            reached = self._intern(next_value) if legal else ILLEGAL
-        self.rows[state][class_] = reached
-        return reached
+            return self._intern(after) if after else ILLEGAL
+        given, answer = self._pairs[class_]
+        legal, next_value = self._step(value, given, answer)
+        if not legal:
+            return ILLEGAL
+        # Most steps that change nothing return the state itself, and need not be looked up.
+        return state if next_value is value else self._intern(next_value)
 
     def _intern(self, value: Any) -> int:
         number = self._states.number(value)

@@ -14,7 +14,7 @@ from faultline.checkers.linearizability.generic import (
     illegal_prefix,
     is_linearization,
 )
-from faultline.checkers.linearizability.generic_search import Hooks, search_generic
+from faultline.checkers.linearizability.generic_search import Hooks, Walked, search_generic
 from faultline.checkers.linearizability.generic_tables import COMPARED_MAX
 from faultline.checkers.porcupine import PENDING, UNLIMITED, CheckResult, Model, NondeterministicModel, Operation
 from faultline.harness.errors import HarnessError
@@ -126,30 +126,38 @@ def test_can_reach_turns_back_before_anything_is_tried_in_vain():
         return any(each.input == ("put", operation.output) for each in available)
 
     hooks = Hooks(readonly=READS.readonly, can_reach=can_reach)
-    blind = search_generic(Register, HARD, UNLIMITED, READS)
-    seeing = search_generic(Register, HARD, UNLIMITED, hooks)
+    blind = search_generic(Register, HARD, UNLIMITED, READS).decision
+    seeing = search_generic(Register, HARD, UNLIMITED, hooks).decision
     assert blind.is_illegal and seeing.is_illegal
     late = [put(0, 1, 0, 9), put(1, 2, 0, 9), put(2, 3, 5, PENDING), get(3, 7, 1, 6)]
-    assert search_generic(Register, late, UNLIMITED, hooks).steps < search_generic(Register, late, UNLIMITED).steps
+    without = search_generic(Register, late, UNLIMITED).decision
+    assert search_generic(Register, late, UNLIMITED, hooks).decision.steps < without.steps
     assert (0, 7, [0, 1, 2, 3]) in asked
 
 
 def test_dead_states_are_searched_once():
     history = [*(put(client, 100 + client, 0, 100) for client in range(8)), get(9, 1, 101, 102)]
     dead = Hooks(readonly=READS.readonly, dead=lambda state: state >= 100)
-    merged = search_generic(Register, history, UNLIMITED, dead)
-    apart = search_generic(Register, history, UNLIMITED, READS)
+    merged = search_generic(Register, history, UNLIMITED, dead).decision
+    apart = search_generic(Register, history, UNLIMITED, READS).decision
     assert merged.is_illegal and apart.is_illegal
     assert merged.steps < apart.steps
 
 
-def test_a_hook_that_calls_a_change_harmless_is_found_out_and_the_port_decides():
+def test_a_hook_that_calls_a_change_harmless_is_found_out_and_not_believed():
     lying = Hooks(readonly=lambda given, answer: True)
     (part,) = check_operations_report(Register, [put(0, 0, 0, 100), put(1, 1, 10, 20), get(2, 0, 30, 40)], hooks=lying)
     assert part.is_legal
+    assert (part.engine, part.handed_over) == ("generic", "")
+
+
+def test_a_look_ahead_that_gives_up_too_early_is_found_out_and_the_port_decides():
+    lying = Hooks(readonly=READS.readonly, can_reach=lambda state, operation, available: False)
+    (part,) = check_operations_report(Register, [put(0, 1, 0, 9), get(1, 1, 2, 5)], hooks=lying)
+    assert part.is_legal
     assert (part.engine, part.handed_over) == (
         "port",
-        "a hook promised too much: the port accepts what the search refused",
+        "a hook promised too much: a search without hooks accepts what was refused",
     )
 
 
@@ -184,7 +192,7 @@ def test_a_search_that_refused_what_the_port_accepts_is_reported(monkeypatch):
     monkeypatch.setattr(
         generic,
         "search_generic",
-        lambda model, operations, budget, hooks: Decision(Legality.ILLEGAL, "generic", steps=1),
+        lambda *_: Walked(Decision(Legality.ILLEGAL, "generic", steps=1), is_proved=False, refutation=dict),
     )
     with pytest.raises(HarnessError, match="the port accepts"):
         check_part(Register, LEGAL, UNLIMITED)

@@ -2,7 +2,7 @@
 
 A monitor decides from the shape of a history instead of searching, and only for histories of a certain kind. It answers
 with an order that proves the history legal, with a *core*, operations that are illegal by themselves, or with the
-reason why the search has to decide.
+reason why it cannot decide. Then the history is judged as a register if it can be one (`as_registers`), or searched.
 
 Nothing is taken on trust. An order that a monitor found is replayed on an ordinary object; its core is given to the
 generic search, and through it to the port, which must refuse it too, as far as a small budget reaches.
@@ -20,6 +20,7 @@ from faultline.checkers.linearizability.data_types import MODEL_FACTORIES, Call
 from faultline.checkers.linearizability.decision import Decision, hand_over
 from faultline.checkers.linearizability.generic import check_part
 from faultline.checkers.linearizability.generic_search import Hooks
+from faultline.checkers.linearizability.monitors.as_registers import decide_as_registers
 from faultline.checkers.linearizability.monitors.counters import monitor_counter
 from faultline.checkers.linearizability.monitors.locks import monitor_lock
 from faultline.checkers.linearizability.monitors.queues import monitor_queue
@@ -54,14 +55,28 @@ def decide(data_type: str, operations: Sequence[Operation[Call, Any]], budget: B
         return _replayed(data_type, operations, found)
     if found.is_illegal:
         return _confirmed(data_type, operations, found)
-    return replace(_searched(data_type, operations, budget), handed_over=found.reason)
+    (decided,) = _decided_apart(data_type, [operations], budget)
+    if decided.is_legal and not decided.is_confirmed:
+        decided = _replayed(data_type, operations, decided)
+    return replace(decided, handed_over=found.reason)
+
+
+def _decided_apart(data_type: str, parts: Sequence[Sequence[Operation[Call, Any]]], budget: Budget) -> list[Decision]:
+    """Decide each of `parts` by the engine for registers where that can; what it refuses, the search has to refuse."""
+    found = decide_as_registers(data_type, parts, budget)
+    if found is None:
+        return [_searched(data_type, part, budget) for part in parts]
+    return [
+        decision if decision.is_legal else _searched(data_type, part, budget)
+        for part, decision in zip(parts, found, strict=True)
+    ]
 
 
 def _monitored(data_type: str, operations: Sequence[Operation[Call, Any]], budget: Budget) -> Decision:
     try:
         if data_type == "set":
-            # The values of a set are independent of each other, so that the search gets the hard ones alone.
-            return monitor_set(operations, lambda some: _searched("set", some, budget))
+            # The values of a set are independent of each other, so that only the hard ones are judged in another way.
+            return monitor_set(operations, lambda parts: _decided_apart("set", parts, budget))
         monitor = MONITORS.get(data_type)
         return monitor(operations) if monitor else hand_over(f"there is no monitor for {data_type}")
     except TypeError:

@@ -1,9 +1,13 @@
-"""The independent replay behind every "linearizable" of a monitor."""
+"""The independent replay behind every "linearizable" of a monitor.
+
+The object that an order is tried on is an ordinary mutable one, so that a replay costs the same for every operation.
+Each object has a loop of its own, because a call for every operation would cost more than the operations.
+"""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 
 from faultline.checkers.linearizability.data_types import UNKNOWN, Call
@@ -11,100 +15,122 @@ from faultline.checkers.porcupine.model import PENDING, Operation
 
 __all__ = ["replays"]
 
-Apply = Callable[[str, Hashable, Any], bool]
+AnyOperation = Operation[Call, Any]
 
 
-def replays(data_type: str, operations: Sequence[Operation[Call, Any]], order: Sequence[int]) -> bool:
-    """Return whether `order` is a legal execution of `data_type` that keeps real time and leaves no completed one out.
+def replays(data_type: str, operations: Sequence[AnyOperation], order: Sequence[int]) -> bool:
+    """Return whether `order` is a legal execution of `data_type`, keeps real time and leaves no completed one out."""
+    left_out = set(range(len(operations))).difference(order)
+    if len(left_out) + len(order) != len(operations):
+        return False
+    if any(operations[position].return_ != PENDING for position in left_out):
+        return False
+    ordered = [operations[position] for position in order]
+    return _keeps_real_time(ordered) and _EXECUTIONS[data_type](ordered)
 
-    The object it is tried on is an ordinary mutable one, so that a replay costs the same for every operation.
-    """
-    apply, latest_call = _OBJECTS[data_type](), float("-inf")
-    for position in order:
-        operation = operations[position]
-        if operation.call > latest_call:
-            latest_call = operation.call
-        if operation.return_ < latest_call or not apply(*operation.input, operation.output):
+
+def _keeps_real_time(ordered: Iterable[AnyOperation]) -> bool:
+    """Return whether no operation stands behind one that was called only after it had returned."""
+    latest_call = float("-inf")
+    for operation in ordered:
+        call = operation.call
+        if call > latest_call:
+            latest_call = call
+        if operation.return_ < latest_call:
             return False
-    placed = set(order)
-    must = {position for position, operation in enumerate(operations) if operation.return_ != PENDING}
-    return len(placed) == len(order) and must <= placed
+    return True
 
 
-def _set() -> Apply:
+def _is_set(ordered: Iterable[AnyOperation]) -> bool:
     elements: set[Hashable] = set()
-
-    def apply(f: str, value: Hashable, answer: Any) -> bool:
+    for operation in ordered:
+        f, value = operation.input
+        answer = operation.output
         present = value in elements
         if f == "contains":
-            return answer is UNKNOWN or answer == present
+            if answer is not UNKNOWN and answer != present:
+                return False
+            continue
         if f == "add":
             elements.add(value)
         else:
             elements.discard(value)
-        return answer is UNKNOWN or answer is None or answer == (present is (f == "remove"))
+        if answer is not UNKNOWN and answer is not None and answer != (present is (f == "remove")):
+            return False
+    return True
 
-    return apply
 
-
-def _queue() -> Apply:
+def _is_queue(ordered: Iterable[AnyOperation]) -> bool:
     values: deque[Any] = deque()
-
-    def apply(f: str, value: Hashable, answer: Any) -> bool:
-        if f == "enqueue":
-            values.append(value)
-            return True
-        removed = values.popleft() if values else None
-        return answer is UNKNOWN or (removed is None if answer is None else removed == answer)
-
-    return apply
+    return _holds_values(ordered, "enqueue", values, values.popleft)
 
 
-def _stack() -> Apply:
+def _is_stack(ordered: Iterable[AnyOperation]) -> bool:
     values: list[Any] = []
+    return _holds_values(ordered, "push", values, values.pop)
 
-    def apply(f: str, value: Hashable, answer: Any) -> bool:
-        if f == "push":
+
+def _holds_values(
+    ordered: Iterable[AnyOperation], put: str, values: deque[Any] | list[Any], take: Callable[[], Any]
+) -> bool:
+    for operation in ordered:
+        f, value = operation.input
+        if f == put:
             values.append(value)
-            return True
-        removed = values.pop() if values else None
-        return answer is UNKNOWN or (removed is None if answer is None else removed == answer)
+            continue
+        removed, answer = take() if values else None, operation.output
+        if answer is not UNKNOWN and not (removed is None if answer is None else removed == answer):
+            return False
+    return True
 
-    return apply
+
+def _is_mutex(ordered: Iterable[AnyOperation]) -> bool:
+    is_held = False
+    for operation in ordered:
+        answer = operation.output
+        if is_held is not (operation.input[0] == "release"):
+            if answer is not UNKNOWN and answer is not False:
+                return False
+        elif answer is False:
+            return False
+        else:
+            is_held = not is_held
+    return True
 
 
-def _lock() -> Apply:
+def _is_lock(ordered: Iterable[AnyOperation]) -> bool:
     holders: list[Hashable] = []
-
-    def apply(f: str, client: Hashable, answer: Any) -> bool:
+    for operation in ordered:
+        f, client = operation.input
+        answer = operation.output
         if holders != ([] if f == "acquire" else [client]):
-            return answer is UNKNOWN or answer is False
-        if f == "acquire":
+            if answer is not UNKNOWN and answer is not False:
+                return False
+        elif answer is False:
+            return False
+        elif f == "acquire":
             holders.append(client)
         else:
             holders.clear()
-        return answer is not False
-
-    return apply
+    return True
 
 
-def _counter() -> Apply:
-    total = 0
-
-    def apply(f: str, amount: Any, answer: Any) -> bool:
-        nonlocal total
-        if f == "read":
-            return answer is UNKNOWN or bool(answer == total)
-        total += amount
-        return True
-
-    return apply
+def _is_counter(ordered: Iterable[AnyOperation]) -> bool:
+    total: Any = 0
+    for operation in ordered:
+        f, amount = operation.input
+        if f == "add":
+            total += amount
+        elif operation.output is not UNKNOWN and operation.output != total:
+            return False
+    return True
 
 
-_OBJECTS: dict[str, Callable[[], Apply]] = {
-    "set": _set,
-    "queue": _queue,
-    "stack": _stack,
-    "lock": _lock,
-    "counter": _counter,
+_EXECUTIONS: dict[str, Callable[[Iterable[AnyOperation]], bool]] = {
+    "set": _is_set,
+    "queue": _is_queue,
+    "stack": _is_stack,
+    "lock": _is_lock,
+    "mutex": _is_mutex,
+    "counter": _is_counter,
 }

@@ -4,10 +4,12 @@
 #include "replay.c"
 #include "slots.c"
 #include "zones.c"
+#include "sets.c"
+#include "generic.c"
 
 #include "kernel.h"
 
-#define KERNEL_VERSION 2
+#define KERNEL_VERSION 3
 #define PATIENCE 8
 
 typedef struct {

@@ -19,3 +19,24 @@ int faultline_check(
     int8_t *verdict, int8_t *decided_by, int64_t *steps, int32_t *furthest, int32_t *state, int32_t *certificate,
     int64_t *order_begin, int32_t *order_length, int32_t *order);
 int32_t faultline_kernel_version(void);
+
+/* The generic search of one part, for a model that the caller steps: see generic.c.
+
+   `open` takes the operations (number of the class, call, return; negative: pending), which classes are told to change
+   nothing, and the number of the initial state. `request` has room for 2 * (operations + 3) numbers, `answer` for 7.
+   `run` walks, and returns 0 when it is done: verdict, furthest, refuted, steps, length of the order, proved and number
+   of configurations stand in `answer`. 1: it asks for steps; request[0] is a state, request[1] a number of classes,
+   which follow; the caller puts the next state (-1: illegal) in the place of each class, and runs on. 2: it asks whether
+   in the state request[0] the operation request[1] can become legal by means of request[2] operations, which follow; the
+   caller puts 0 or 1 into request[1]. 3: memory ran out. */
+typedef struct GenericSearch GenericSearch;
+GenericSearch *faultline_generic_open(
+    int32_t operations, int32_t classes, const int32_t *class_, const int64_t *call, const int64_t *return_,
+    const int8_t *told, int32_t has_look_ahead, int32_t initial, int64_t steps_max, double timeout_s,
+    int32_t *request, int64_t *answer);
+int32_t faultline_generic_run(GenericSearch *search);
+void faultline_generic_give_up(GenericSearch *search);
+int32_t faultline_generic_order(const GenericSearch *search, int32_t *order);
+int32_t faultline_generic_configuration(const GenericSearch *search, int64_t number, int32_t *record);
+int32_t faultline_generic_is_still(const GenericSearch *search, int32_t class_);
+void faultline_generic_close(GenericSearch *search);
