@@ -8,12 +8,13 @@ from faultline.checkers.linearizability.decision import Legality
 from faultline.checkers.linearizability.engine import build_kernel
 from faultline.checkers.linearizability.engine.batch import check_columns
 from faultline.checkers.linearizability.engine.build_kernel import KernelBuildError
+from faultline.checkers.linearizability.engine.monitor import check_zones
 from faultline.checkers.linearizability.engine.native import engine_in_use, kernel
 from faultline.checkers.linearizability.engine.problem import problem_of
 from faultline.checkers.linearizability.engine.registers import columns_of, register_columns
 from faultline.checkers.linearizability.engine.replay import is_linearization
 from faultline.checkers.linearizability.engine.texts import text_columns
-from faultline.checkers.linearizability.engine.zones import Contradiction, check_zones
+from faultline.checkers.linearizability.engine.zones import Contradiction
 from faultline.checkers.linearizability.kv import KvOperation
 from faultline.checkers.linearizability.operations import (
     AVOID,
@@ -93,7 +94,7 @@ def test_a_hard_key_does_not_keep_the_others_from_their_answer(engine):
         history.complete(row, ok(), number)
     row = history.invoke(Operation(0, "read", "illegal"), 1000, 0, "n")
     history.complete(row, ok(7), 1001)
-    long, illegal = check_columns(register_columns(history), Budget(100), engine=engine)
+    long, illegal = check_columns(register_columns(history), Budget(100), engine=engine, method="search")
     assert (long.legality, long.furthest, illegal.legality) == (UNKNOWN, 100, ILLEGAL)
 
 
@@ -133,11 +134,6 @@ def test_the_monitor_names_the_operations_that_contradict_each_other(name):
         result = judge(operations(*fields), engine)
         assert (result.legality, result.engine) == (ILLEGAL, "zones")
         assert set(result.core) == set(named)
-
-
-def test_the_monitor_leaves_values_that_are_written_twice_to_the_search():
-    assert check_zones(problem((WRITE, None, 1, 0, 1), (WRITE, None, 1, 2, 3))) is None
-    assert check_zones(problem((WRITE, None, None, 0, 1))) is None
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ def run_of(history: History, heal_us: int = 0, errors: list[str] | None = None) 
     return RunRecord(plan=plan, world="simulated", history=history, errors=errors or [])
 
 
-MANY_WRITES = history_of(*[("write", n % 3, ok(None)) for n in range(8)], together=True)
+MANY_WRITES = history_of(*[("write", n % 3, ok(None)) for n in range(20)], together=True)
 
 
 class Fails:

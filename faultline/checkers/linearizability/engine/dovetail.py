@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from faultline.checkers.linearizability.decision import Decision, Legality
+from faultline.checkers.linearizability.engine.monitor import check_zones, repeats_often
 from faultline.checkers.linearizability.engine.problem import Problem, problem_of
 from faultline.checkers.linearizability.engine.replay import is_linearization
 from faultline.checkers.linearizability.engine.slots import search_slots
-from faultline.checkers.linearizability.engine.zones import Contradiction, check_zones
+from faultline.checkers.linearizability.engine.zones import Contradiction
 from faultline.checkers.porcupine.budget import Budget
 from faultline.harness.errors import HarnessError
 
@@ -27,24 +28,33 @@ def check_in_python(columns: Columns, budget: Budget, first_steps: int, *, with_
     """Judge every key of `columns`; the arguments are those of `batch.check_columns`."""
     problems = [problem_of(columns, operations) for operations in _by_key(columns)]
     decisions: dict[int, Decision] = {}
-    if with_zones:
-        for number, problem in enumerate(problems):
-            decided = _by_zones(problem)
-            if decided is not None:
-                decisions[number] = decided
-    waiting, steps_max = [number for number in range(len(problems)) if number not in decisions], first_steps
+    waiting, steps_before, steps_max = list(range(len(problems))), 0, first_steps
     spent = dict.fromkeys(waiting, 0)
+    unmonitored = {number for number in waiting if with_zones and not problems[number].has_appends}
     while waiting:
         within = Budget(steps_max if budget.steps_max is None else min(steps_max, budget.steps_max), budget.deadline_s)
         for number in waiting:
-            decided = search_slots(problems[number], within)
+            problem, decided = problems[number], None
+            if number in unmonitored and _is_due(problem, steps_before):
+                unmonitored.remove(number)
+                decided = _by_zones(problem)
+            if decided is None:
+                decided = _in_columns(problem, search_slots(problem, within))
             spent[number] += decided.steps
-            decisions[number] = _in_columns(problems[number], replace(decided, steps=spent[number]))
+            decisions[number] = replace(decided, steps=spent[number])
         if within.steps_max == budget.steps_max or budget.is_spent(0):
             break
         waiting = [number for number in waiting if decisions[number].is_unknown]
-        steps_max *= PATIENCE
+        steps_before, steps_max = steps_max, steps_max * PATIENCE
     return [decisions[number] for number in range(len(problems))]
+
+
+def _is_due(problem: Problem, steps_before: int) -> bool:
+    """Return whether the monitor has its turn after a search of `steps_before` steps.
+
+    It has it at once, but where values repeat often only when the search did not decide in a few steps.
+    """
+    return steps_before >= 2 * len(problem.kind) or not repeats_often(problem)
 
 
 def _by_key(columns: Columns) -> list[list[int]]:

@@ -11,7 +11,6 @@ import importlib
 import os
 import time
 from array import array
-from itertools import count
 from typing import Any, NamedTuple
 
 from faultline.checkers.linearizability.decision import Decision, EngineName, Legality
@@ -28,15 +27,13 @@ _LEGALITIES = (Legality.LEGAL, Legality.ILLEGAL, Legality.UNKNOWN)
 _ENGINES: tuple[EngineName, ...] = ("slots", "zones", "slots")
 _BY_ANY_METHOD, _BY_SEARCH = 0, 2
 _UNLIMITED_STEPS = 1 << 62
-_CORE_MAX = 4
-_NO_OPERATION = -1
 
 
 _BYTES, _INTS, _LONGS = "int8_t[]", "int32_t[]", "int64_t[]"
 _C_TYPES = (
     *(_INTS, _BYTES, _INTS, _INTS, _LONGS, _LONGS),
     *(_INTS, _INTS),
-    *(_BYTES, _BYTES, _LONGS, _INTS, _INTS, _INTS, _LONGS, _INTS, _INTS),
+    *(_BYTES, _BYTES, _LONGS, _INTS, _INTS, _LONGS, _INTS, _INTS),
 )
 """The types of the arrays in `native/kernel.h`: six columns of operations, two of edges, and the answers."""
 
@@ -76,29 +73,21 @@ class _Answers:
         self.legality, self.engine = array("b", bytes(keys)), array("b", bytes(keys))
         self.steps, self.begin = array("q", bytes(8 * keys)), array("q", bytes(8 * keys))
         self.furthest, self.length = array("i", bytes(4 * keys)), array("i", bytes(4 * keys))
-        self.core, self.order = array("i", bytes(4 * _CORE_MAX * keys)), array("i", bytes(4 * operations))
-        state = array("i", bytes(4 * keys))
-        before_order = (self.legality, self.engine, self.steps, self.furthest, state, self.core)
+        state, self.order = array("i", bytes(4 * keys)), array("i", bytes(4 * operations))
+        before_order = (self.legality, self.engine, self.steps, self.furthest, state)
         self.arrays = (*before_order, self.begin, self.length, self.order)
 
     def decisions(self) -> list[Decision]:
         """Return the decisions on the keys; each order is a view into the array of all."""
-        orders, columns = memoryview(self.order), (self.engine, self.begin, self.length, self.furthest, self.steps)
-        return [
-            Decision(
-                _LEGALITIES[legality],
-                _ENGINES[engine],
-                orders[begin : begin + length],
-                furthest,
-                steps,
-                self._core(key) if legality == 1 else (),
-            )
-            for key, legality, engine, begin, length, furthest, steps in zip(count(), self.legality, *columns)
-        ]
-
-    def _core(self, key: int) -> tuple[int, ...]:
-        named = self.core[_CORE_MAX * key : _CORE_MAX * (key + 1)]
-        return tuple(operation for operation in named if operation != _NO_OPERATION)
+        orders = memoryview(self.order)
+        decisions: list[Decision] = []
+        columns = (self.legality, self.engine, self.begin, self.length, self.furthest, self.steps)
+        for legality, engine, begin, length, furthest, steps in zip(*columns):
+            named = orders[begin : begin + length]
+            # Where the monitor refused, the operations named are those that contradict each other.
+            order, core = ((), tuple(named)) if (legality, engine) == (1, 1) else (named, ())
+            decisions.append(Decision(_LEGALITIES[legality], _ENGINES[engine], order, furthest, steps, core))
+        return decisions
 
 
 def check_natively(

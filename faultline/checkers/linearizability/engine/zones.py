@@ -25,11 +25,11 @@ from typing import NamedTuple
 from faultline.checkers.linearizability.engine.problem import INITIAL, NEVER, Problem
 from faultline.checkers.linearizability.operations import AVOID, OBSERVE, SWAP, WRITE
 
-__all__ = ["Contradiction", "check_zones"]
+__all__ = ["Cluster", "Contradiction", "Zone", "lined_up", "seers_of", "with_failed", "written_down"]
 
 
 class Contradiction(Exception):
-    """At most four operations that cannot all be placed."""
+    """Operations that cannot all be placed, whatever the others do: at most four where each value is put once."""
 
     def __init__(self, *operations: int | None) -> None:
         super().__init__(operations)
@@ -37,7 +37,7 @@ class Contradiction(Exception):
 
 
 @dataclass(slots=True)
-class _Cluster:
+class Cluster:
     """The operations on one value, with the first to return and the last to be called."""
 
     writer: int | None
@@ -55,7 +55,7 @@ class _Cluster:
         self.last_call, self.last_called = call_at, i
 
 
-class _Zone(NamedTuple):
+class Zone(NamedTuple):
     """A chain of clusters: its values in order, and the interval for which it needs the register."""
 
     values: list[int]
@@ -65,55 +65,41 @@ class _Zone(NamedTuple):
     last_called: int | None
 
 
-def check_zones(problem: Problem) -> list[int] | None:
-    """Return a linearization of `problem`; None when the monitor does not apply or does not know.
+def lined_up(problem: Problem) -> tuple[dict[int, Cluster], list[Zone]]:
+    """Return the clusters of `problem`, by value, and all chains in an order in which they can stand.
 
-    Raises Contradiction when there is none.
+    Each value is put at most once, and the initial one never. Raises Contradiction when there is no such order.
     """
-    writers = _writers(problem)
-    if writers is None:
-        return None
+    writers = {problem.produce[i]: i for i, kind in enumerate(problem.kind) if kind >= WRITE}
     clusters = _clusters(problem, writers)
-    order = [i for zone in _lined_up(problem, clusters) for i in _written_down(clusters, zone)]
-    return _with_failed(problem, order) if problem.has_failed else order
+    return clusters, _in_order(problem, clusters)
 
 
-def _writers(problem: Problem) -> dict[int, int] | None:
-    """Return the writer of each value; None when a value is put twice, or the initial one at all."""
-    if problem.has_appends:
-        return None
-    writers: dict[int, int] = {}
-    for i, kind in enumerate(problem.kind):
-        if kind >= WRITE:
-            value = problem.produce[i]
-            if value == INITIAL or value in writers:
-                return None
-            writers[value] = i
-    return writers
+def seers_of(problem: Problem, writers: dict[int, int]) -> dict[int, int]:
+    """Return for each value that was certainly seen an operation that saw it.
 
-
-def _happened(problem: Problem, writers: dict[int, int]) -> list[bool]:
-    """Return for each operation if it certainly took effect: it returned, or it is pending and was seen."""
-    happened = [at != NEVER for at in problem.return_at]
-    for i in range(len(happened)):
-        # A pending compare-and-set that was seen has itself seen a value, whose writer therefore happened too.
+    A pending operation took effect exactly when its value was seen; a pending compare-and-set has itself seen a value
+    then.
+    """
+    seers: dict[int, int] = {}
+    for i in range(len(problem.kind)):
         seer: int | None = i if problem.return_at[i] != NEVER else None
-        while seer is not None and problem.kind[seer] in (OBSERVE, SWAP):
-            seer = writers.get(problem.demand[seer])
-            if seer is None or happened[seer]:
-                break
-            happened[seer] = True
-    return happened
+        while seer is not None and problem.kind[seer] in (OBSERVE, SWAP) and problem.demand[seer] not in seers:
+            value = problem.demand[seer]
+            seers[value] = seer
+            writer = writers.get(value)
+            seer = writer if writer is not None and problem.return_at[writer] == NEVER else None
+    return seers
 
 
-def _clusters(problem: Problem, writers: dict[int, int]) -> dict[int, _Cluster]:
+def _clusters(problem: Problem, writers: dict[int, int]) -> dict[int, Cluster]:
     """Return the clusters of all values that were in the register, linked by compare-and-sets."""
-    happened = _happened(problem, writers)
-    clusters = {value: _Cluster(i) for value, i in writers.items() if happened[i]}
-    clusters[INITIAL] = _Cluster(None)
+    seers = seers_of(problem, writers)
+    clusters = {value: Cluster(i) for value, i in writers.items() if value in seers or problem.return_at[i] != NEVER}
+    clusters[INITIAL] = Cluster(None)
     for i in problem.by_call:
         kind, return_at = problem.kind[i], problem.return_at[i]
-        if kind == AVOID or not happened[i]:
+        if kind == AVOID or (kind >= WRITE and problem.produce[i] not in clusters):
             continue
         if kind != WRITE:
             seen = clusters.get(problem.demand[i])
@@ -132,13 +118,12 @@ def _clusters(problem: Problem, writers: dict[int, int]) -> dict[int, _Cluster]:
     return clusters
 
 
-def _lined_up(problem: Problem, clusters: dict[int, _Cluster]) -> list[_Zone]:
-    """Return all chains in an order in which they can stand."""
+def _in_order(problem: Problem, clusters: dict[int, Cluster]) -> list[Zone]:
     heads = [v for v, c in clusters.items() if c.writer is None or problem.kind[c.writer] == WRITE]
     zones = [_zone(problem, clusters, head) for head in heads]
     if sum(len(zone.values) for zone in zones) < len(clusters):
         raise _circle(problem, clusters, zones)
-    forward: _Zone | None = None
+    forward: Zone | None = None
     # Sorted by where they begin, a zone can only overlap the last forward zone before it: earlier ones end before that
     # one begins. A backward zone begins at its last call; it lies inside exactly when its first return does.
     zones.sort(key=lambda zone: min(zone.first_return, zone.last_call))
@@ -150,7 +135,7 @@ def _lined_up(problem: Problem, clusters: dict[int, _Cluster]) -> list[_Zone]:
     return zones
 
 
-def _zone(problem: Problem, clusters: dict[int, _Cluster], head: int) -> _Zone:
+def _zone(problem: Problem, clusters: dict[int, Cluster], head: int) -> Zone:
     """Return the chain that begins with the value `head`.
 
     Raises Contradiction when an operation on a later value of it returned before one on an earlier value was called.
@@ -169,10 +154,10 @@ def _zone(problem: Problem, clusters: dict[int, _Cluster], head: int) -> _Zone:
             first_return, first_returning = cluster.first_return, cluster.first_returning
         if cluster.last_call > last_call:
             last_call, last_called = cluster.last_call, cluster.last_called
-    return _Zone(values, first_return, first_returning, last_call, last_called)
+    return Zone(values, first_return, first_returning, last_call, last_called)
 
 
-def _circle(problem: Problem, clusters: dict[int, _Cluster], zones: list[_Zone]) -> Contradiction:
+def _circle(problem: Problem, clusters: dict[int, Cluster], zones: list[Zone]) -> Contradiction:
     """Return the contradiction of compare-and-sets that each needed the one before: they are in no chain."""
     chained = {value for zone in zones for value in zone.values}
     value = next(value for value in clusters if value not in chained)
@@ -181,7 +166,8 @@ def _circle(problem: Problem, clusters: dict[int, _Cluster], zones: list[_Zone])
     return Contradiction(first, second, third)
 
 
-def _written_down(clusters: dict[int, _Cluster], zone: _Zone) -> Iterator[int]:
+def written_down(clusters: dict[int, Cluster], zone: Zone) -> Iterator[int]:
+    """Yield the operations of `zone` in the order in which they stand."""
     for value in zone.values:
         writer = clusters[value].writer
         if writer is not None:
@@ -189,14 +175,14 @@ def _written_down(clusters: dict[int, _Cluster], zone: _Zone) -> Iterator[int]:
         yield from clusters[value].readers
 
 
-def _with_failed(problem: Problem, order: list[int]) -> list[int] | None:
+def with_failed(problem: Problem, order: list[int]) -> list[int] | None:
     """Return `order` with the failed compare-and-sets, each at the first place where it fits; None if one does not fit.
 
-    Places are counted by how many operations of `order` stand before. A place fits if it is not within the cluster of
-    the value that was not there, behind everything that had returned and before everything called later.
+    Places are counted by how many operations of `order` stand before. A place fits if the register does not hold the
+    value that was not there, behind everything that had returned and before everything called later.
     """
     index = {i: place for place, i in enumerate(order)}
-    clusters = _places_of_values(problem, order)
+    held, ends = _held(problem, order)
     latest = _latest_places(problem, index, len(order))
     placed: dict[int, list[int]] = {}
     place_of: dict[int, int] = {}
@@ -208,10 +194,11 @@ def _with_failed(problem: Problem, order: list[int]) -> list[int] | None:
         elif is_return:
             least = max(least, place_of[i])
         else:
-            # By its call everything that had returned has a place, so that `least` is final for it. Each value is in
-            # the register for one stretch of places only, and the first place behind that stretch is the next to try.
-            begin, end = clusters.get(problem.demand[i], (-1, -1))
-            place = end + 1 if begin <= least <= end else least
+            # By its call everything that had returned has a place, so that `least` is final for it. The first place
+            # behind the stretch of places on which the register holds the value is the next to try.
+            place = least
+            if place <= len(order) and held[place] == problem.demand[i]:
+                place = ends[place] + 1
             if place > latest[i]:
                 return None
             place_of[i] = place
@@ -223,15 +210,16 @@ def _with_failed(problem: Problem, order: list[int]) -> list[int] | None:
     return merged
 
 
-def _places_of_values(problem: Problem, order: list[int]) -> dict[int, tuple[int, int]]:
-    """Return the first and the last place at which the register holds each value."""
-    places = {INITIAL: (0, 0)}
-    state = INITIAL
-    for place, i in enumerate(order, start=1):
-        if problem.kind[i] >= WRITE:
-            state = problem.produce[i]
-        places[state] = (places.get(state, (place, place))[0], place)
-    return places
+def _held(problem: Problem, order: list[int]) -> tuple[list[int], list[int]]:
+    """Return what the register holds at each place of `order`, and the last place up to which it holds that."""
+    held = [INITIAL]
+    for i in order:
+        held.append(problem.produce[i] if problem.kind[i] >= WRITE else held[-1])
+    ends = list(range(len(held)))
+    for place in range(len(order) - 1, -1, -1):
+        if held[place] == held[place + 1]:
+            ends[place] = ends[place + 1]
+    return held, ends
 
 
 def _events(problem: Problem) -> list[tuple[bool, int]]:

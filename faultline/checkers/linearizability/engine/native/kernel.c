@@ -4,6 +4,9 @@
 #include "replay.c"
 #include "slots.c"
 #include "zones.c"
+#include "read_mapping.c"
+#include "assignment.c"
+#include "monitor.c"
 #include "sets.c"
 #include "generic.c"
 
@@ -21,7 +24,7 @@ typedef struct {
     double deadline_s;
     int8_t *verdict, *decided_by;
     int64_t *steps, *order_begin;
-    int32_t *furthest, *state, *certificate, *order_length, *order;
+    int32_t *furthest, *state, *order_length, *order;
     /* working memory */
     Arena arena;
     Search search;
@@ -31,6 +34,7 @@ typedef struct {
     int32_t *taken_for;       /* in which taking that number was given */
     int32_t takings, named_count;
     int32_t *queue;           /* keys that need more steps */
+    uint8_t *monitored;       /* by key: the monitor had its turn */
     int replay_failed;
 } Batch;
 
@@ -120,31 +124,34 @@ static void answer(Batch *b, const Problem *p, int32_t key, int verdict, int met
     for (int32_t k = 0; k < found->length; k++) order[k] = p->operation[order[k]];
 }
 
-/* Judge one key with so many steps; whether it is decided. */
-static int judge(Batch *b, int32_t key, int64_t steps_max, int is_first) {
+/* Whether the monitor has its turn after a search of `before` steps: at once, but late where values repeat often. */
+static int is_due(Batch *b, const Problem *p, int32_t key, int64_t before) {
+    if (b->method == BY_SEARCH || p->appends || b->monitored[key]) return 0;
+    return b->monitored[key] = before >= 2 * (int64_t)p->size || !repeats_often(p);
+}
+
+/* Judge one key with so many steps, after a search of `before` steps did not decide it; whether it is decided. */
+static int judge(Batch *b, int32_t key, int64_t steps_max, int64_t before) {
     Problem problem;
-    int32_t certificate[4] = {NOBODY, NOBODY, NOBODY, NOBODY};
     int32_t *order = b->order + b->begin[key];
     SearchAnswer found = {-1, DEAD, 0, 0};
     arena_reset(&b->arena);
     take_operations(b, &problem, key);
     order_events(&problem);
     int verdict = UNKNOWN, method = BY_ZONES;
-    if (is_first && b->method != BY_SEARCH) verdict = check_zones(&problem, order, &found.length, certificate);
+    if (is_due(b, &problem, key, before)) verdict = check_zones(&problem, order, &found.length);
     if (verdict == LEGAL) {
         found.furthest = problem.completed;
         found.state = INITIAL;
         for (int32_t k = 0; k < found.length; k++)
             if (problem.kind[order[k]] >= WRITE) found.state = problem.produce[order[k]];
     }
-    if (verdict == ILLEGAL) found.length = 0;
     if (verdict == UNKNOWN) {
+        found.length = 0;
         method = BY_SEARCH;
         verdict = check_slots(&b->search, &problem, steps_max, b->deadline_s, order, &found);
     }
     if (verdict == LEGAL && !is_linearization(&problem, order, found.length)) b->replay_failed = 1;
-    for (int32_t k = 0; k < 4; k++)
-        b->certificate[4 * key + k] = certificate[k] == NOBODY ? NOBODY : problem.operation[certificate[k]];
     answer(b, &problem, key, verdict, method, &found);
     return verdict != UNKNOWN;
 }
@@ -154,12 +161,13 @@ static void judge_all(Batch *b, int64_t first_steps, int64_t steps_max) {
     int32_t waiting = 0, *queue = b->queue;
     int64_t steps = first_steps < steps_max ? first_steps : steps_max;
     for (int32_t key = 0; key < b->keys; key++)
-        if (!judge(b, key, steps, 1)) queue[waiting++] = key;
+        if (!judge(b, key, steps, 0)) queue[waiting++] = key;
     while (waiting && steps < steps_max && !(b->deadline_s > 0 && now_s() >= b->deadline_s)) {
         int32_t still = 0;
+        int64_t before = steps;
         steps = steps > steps_max / PATIENCE ? steps_max : PATIENCE * steps;
         for (int32_t w = 0; w < waiting; w++)
-            if (!judge(b, queue[w], steps, 0)) queue[still++] = queue[w];
+            if (!judge(b, queue[w], steps, before)) queue[still++] = queue[w];
         waiting = still;
     }
 }
@@ -179,6 +187,7 @@ static void close_batch(Batch *b) {
     free(b->named);
     free(b->taken_for);
     free(b->queue);
+    free(b->monitored);
     free(b);
 }
 
@@ -188,7 +197,7 @@ int faultline_check(
     const int64_t *call, const int64_t *return_,
     int32_t edges, const int32_t *edge_from, const int32_t *edge_to,
     int32_t method, int64_t first_steps, int64_t steps_max, double timeout_s,
-    int8_t *verdict, int8_t *decided_by, int64_t *steps, int32_t *furthest, int32_t *state, int32_t *certificate,
+    int8_t *verdict, int8_t *decided_by, int64_t *steps, int32_t *furthest, int32_t *state,
     int64_t *order_begin, int32_t *order_length, int32_t *order) {
     Batch *b = calloc(1, sizeof *b);
     if (!b) return 1;
@@ -197,7 +206,7 @@ int faultline_check(
         .key = key, .kind = kind, .demand = demand, .produce = produce, .call = call, .return_ = return_,
         .edge_from = edge_from, .edge_to = edge_to, .deadline_s = timeout_s > 0 ? now_s() + timeout_s : 0,
         .verdict = verdict, .decided_by = decided_by, .steps = steps, .order_begin = order_begin,
-        .furthest = furthest, .state = state, .certificate = certificate, .order_length = order_length, .order = order,
+        .furthest = furthest, .state = state, .order_length = order_length, .order = order,
     };
     *b = given;
     if (setjmp(b->arena.out_of_memory)) {
@@ -210,6 +219,7 @@ int faultline_check(
     b->named = zeroed(b, (size_t)values, sizeof *b->named);
     b->taken_for = zeroed(b, (size_t)values, sizeof *b->taken_for);
     b->queue = zeroed(b, (size_t)keys, sizeof *b->queue);
+    b->monitored = zeroed(b, (size_t)keys, sizeof *b->monitored);
     group_by_key(b);
     memcpy(order_begin, b->begin, (size_t)keys * sizeof *order_begin);
     judge_all(b, first_steps, steps_max);

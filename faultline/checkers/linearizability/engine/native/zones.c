@@ -4,7 +4,7 @@
 typedef struct {
     int32_t *writer;     /* by value: who puts it; NOBODY */
     int32_t *next;       /* by value: the compare-and-set that replaces it; NOBODY */
-    uint8_t *observed;   /* by value: somebody certainly saw it */
+    int32_t *seer;       /* by value: one that certainly saw it; NOBODY */
     int32_t *first_return, *first_returning, *last_call, *last_called; /* by value: of its cluster */
     int32_t *reader, *last_reader; /* by value: its observers, linked through next_reader in order of call */
     int32_t *next_reader;          /* by operation */
@@ -20,34 +20,29 @@ static void certify(int32_t *certificate, int32_t a, int32_t b, int32_t c, int32
     }
 }
 
-/* Everybody's writer, or 0 when a value is put twice (or the initial one at all): then the monitor does not apply. */
-static int find_writers(const Problem *p, Clusters *c) {
+static void find_writers(const Problem *p, Clusters *c) {
     for (int32_t v = 0; v < p->values; v++) c->writer[v] = c->next[v] = NOBODY;
-    for (int32_t i = 0; i < p->size; i++) {
-        if (p->kind[i] == APPEND) return 0;
-        if (p->kind[i] < WRITE) continue;
-        if (p->produce[i] == INITIAL || c->writer[p->produce[i]] != NOBODY) return 0;
-        c->writer[p->produce[i]] = i;
-    }
-    return 1;
+    for (int32_t i = 0; i < p->size; i++)
+        if (p->kind[i] >= WRITE) c->writer[p->produce[i]] = i;
 }
 
 /* A pending operation happened if its value was seen; a pending compare-and-set that happened saw a value itself. */
-static void find_observed(const Problem *p, Clusters *c) {
+static void find_seers(const Problem *p, Clusters *c) {
+    memset(c->seer, 0xff, (size_t)p->values * sizeof *c->seer);
     for (int32_t i = 0; i < p->size; i++) {
         if ((p->kind[i] != OBSERVE && p->kind[i] != SWAP) || p->return_at[i] == NEVER) continue;
-        int32_t v = p->demand[i];
-        while (!c->observed[v]) {
-            c->observed[v] = 1;
-            int32_t writer = c->writer[v];
-            if (writer == NOBODY || p->return_at[writer] != NEVER || p->kind[writer] != SWAP) break;
-            v = p->demand[writer];
+        int32_t v = p->demand[i], seer = i;
+        while (c->seer[v] == NOBODY) {
+            c->seer[v] = seer;
+            seer = c->writer[v];
+            if (seer == NOBODY || p->return_at[seer] != NEVER || p->kind[seer] != SWAP) break;
+            v = p->demand[seer];
         }
     }
 }
 
 static int happened(const Problem *p, const Clusters *c, int32_t i) {
-    return p->return_at[i] != NEVER || c->observed[p->produce[i]];
+    return p->return_at[i] != NEVER || c->seer[p->produce[i]] != NOBODY;
 }
 
 /* Gather the clusters; 0 with a certificate when a value was never put, seen too early, or replaced twice. */
@@ -187,18 +182,16 @@ static int32_t write_down(const Problem *p, const Clusters *c, const Zone *zones
 static int place_failed(const Problem *p, int32_t *order, int32_t *length) {
     int32_t events = 2 * p->size + 1, size = *length;
     int32_t *index = TAKE(p->arena, int32_t, p->size), *event = TAKE(p->arena, int32_t, events);
-    int32_t *begin = TAKE(p->arena, int32_t, p->values), *end = TAKE(p->arena, int32_t, p->values);
+    int32_t *holds = TAKE(p->arena, int32_t, size + 1), *end = TAKE(p->arena, int32_t, size + 1);
     int32_t *latest = TAKE(p->arena, int32_t, p->size), *gap = TAKE(p->arena, int32_t, p->size);
     for (int32_t i = 0; i < p->size; i++) index[i] = gap[i] = -1;
-    for (int32_t v = 0; v < p->values; v++) begin[v] = end[v] = -1;
-    begin[INITIAL] = end[INITIAL] = 0;
-    int32_t state = INITIAL;
+    holds[0] = INITIAL;
     for (int32_t k = 0; k < size; k++) {
         int32_t i = order[k];
         index[i] = k;
-        if (p->kind[i] >= WRITE) begin[state = p->produce[i]] = k + 1;
-        end[state] = k + 1;
+        holds[k + 1] = p->kind[i] >= WRITE ? p->produce[i] : holds[k];
     }
+    for (int32_t k = size; k >= 0; k--) end[k] = k < size && holds[k + 1] == holds[k] ? end[k + 1] : k;
     memset(event, 0xff, (size_t)events * sizeof *event);
     for (int32_t i = 0; i < p->size; i++) {
         event[p->call_at[i]] = 2 * i;
@@ -221,7 +214,7 @@ static int place_failed(const Problem *p, int32_t *order, int32_t *length) {
             if (gap[i] > floor) floor = gap[i];
         } else {
             int32_t place = floor, u = p->demand[i];
-            if (begin[u] >= 0 && begin[u] <= place && place <= end[u]) place = end[u] + 1;
+            if (place <= size && holds[place] == u) place = end[place] + 1;
             if (place > latest[i] || place > size) return 0;
             gap[i] = place;
         }
@@ -244,25 +237,22 @@ static int place_failed(const Problem *p, int32_t *order, int32_t *length) {
     return 1;
 }
 
-static int check_zones(const Problem *p, int32_t *order, int32_t *length, int32_t *certificate) {
+/* Let chains stand in an order: count them, or answer a negative number with a certificate when they cannot. */
+static int32_t stand(const Problem *p, Clusters *c, Zone **zones, int32_t *certificate) {
     Arena *arena = p->arena;
-    Clusters c;
-    c.writer = TAKE(arena, int32_t, p->values);
-    c.next = TAKE(arena, int32_t, p->values);
-    if (!find_writers(p, &c)) return UNKNOWN;
-    c.observed = TAKE_ZEROED(arena, uint8_t, p->values);
-    c.first_return = TAKE(arena, int32_t, p->values);
-    c.first_returning = TAKE(arena, int32_t, p->values);
-    c.last_call = TAKE(arena, int32_t, p->values);
-    c.last_called = TAKE(arena, int32_t, p->values);
-    c.reader = TAKE(arena, int32_t, p->values);
-    c.last_reader = TAKE(arena, int32_t, p->values);
-    c.next_reader = TAKE(arena, int32_t, p->size);
-    find_observed(p, &c);
-    if (!gather(p, &c, certificate)) return ILLEGAL;
-    Zone *zones = TAKE(arena, Zone, 2 * (size_t)p->values);
-    int32_t count = line_up(p, &c, zones, certificate);
-    if (count < 0) return ILLEGAL;
-    *length = write_down(p, &c, zones + count, count, order);
-    return p->failed && !place_failed(p, order, length) ? UNKNOWN : LEGAL;
+    c->writer = TAKE(arena, int32_t, p->values);
+    c->next = TAKE(arena, int32_t, p->values);
+    c->seer = TAKE(arena, int32_t, p->values);
+    c->first_return = TAKE(arena, int32_t, p->values);
+    c->first_returning = TAKE(arena, int32_t, p->values);
+    c->last_call = TAKE(arena, int32_t, p->values);
+    c->last_called = TAKE(arena, int32_t, p->values);
+    c->reader = TAKE(arena, int32_t, p->values);
+    c->last_reader = TAKE(arena, int32_t, p->values);
+    c->next_reader = TAKE(arena, int32_t, p->size);
+    find_writers(p, c);
+    find_seers(p, c);
+    if (!gather(p, c, certificate)) return -1;
+    *zones = TAKE(arena, Zone, 2 * (size_t)p->values);
+    return line_up(p, c, *zones, certificate);
 }
