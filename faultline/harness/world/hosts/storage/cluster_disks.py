@@ -87,7 +87,7 @@ class ClusterDisks:
 
     def note_ends(self) -> None:
         """Count the ends of nodes that are excused, so that they are no findings."""
-        self._ended += sum(len(self._processes[node].take_crashes()) for node in tuple(self._excused))
+        self._ended += sum(self._processes[node].excuse_ends() for node in tuple(self._excused))
 
     async def _everywhere(self, action: Callable[[NodeId], None]) -> None:
         await asyncio.gather(*(asyncio.to_thread(action, node) for node in self._processes))
