@@ -40,7 +40,7 @@ class BookingsChecker:
     name = "booking"
 
     def check(self, history: History, _run: RunRecord | None = None) -> CheckResult:
-        """The verdict on every day of `history`."""
+        """Return the verdict on every day of `history`."""
         expect_functions(self.name, history, _FUNCTIONS, _EXPECTED)
         conclusion = Conclusion(self.name, history)
         for day, rows in history.rows_by_key().items():

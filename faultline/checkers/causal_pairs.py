@@ -35,7 +35,7 @@ class CausalPairsChecker:
     name = "causal-pairs"
 
     def check(self, history: History, _run: RunRecord | None = None) -> CheckResult:
-        """The verdict on every pair of `history`."""
+        """Return the verdict on every pair of `history`."""
         expect_functions(self.name, history, ("read-pair", "write-pair"), _EXPECTED)
         conclusion = Conclusion(self.name, history)
         for key, rows in history.rows_by_key().items():

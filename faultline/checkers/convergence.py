@@ -32,7 +32,7 @@ __all__ = ["ConvergenceChecker"]
 _EXPECTED = "`read` and `write` of a value, and `view` that answers the list of nodes that are up."
 
 _NEWS_US = 500_000
-"""How long news may be on their way: what is read earlier, after the heal or a write, is not judged."""
+"""The time for which news may be on their way: a read earlier after the heal or a write is not judged."""
 _NEVER_US = 1 << 62
 
 
@@ -42,7 +42,7 @@ class ConvergenceChecker:
     name = "convergence"
 
     def check(self, history: History, run: RunRecord) -> CheckResult:
-        """The verdict on `history`; of `run` the time of the heal and the names of the nodes are needed."""
+        """Return the verdict on `history`; of `run` the time of the heal and the names of the nodes are needed."""
         expect_functions(self.name, history, ("read", "write", "view"), _EXPECTED)
         conclusion = Conclusion(self.name, history)
         unread: list[str | None] = []

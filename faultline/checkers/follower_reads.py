@@ -64,7 +64,7 @@ class FollowerReadsChecker:
         self._judged += [STALENESS_BOUND] * bounded
 
     def check(self, history: History, run: RunRecord) -> CheckResult:
-        """The verdict on every key of `history`; of `run` the option with the bound is needed."""
+        """Return the verdict on every key of `history`; of `run` the option with the bound is needed."""
         expect_functions(self.name, history, ("read", "write"), _EXPECTED)
         bound_us = 1_125 * int(run.plan.options.get(_BOUND_OPTION, "0"))
         conclusion = Conclusion(self.name, history)

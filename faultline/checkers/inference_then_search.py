@@ -61,7 +61,7 @@ class InferenceThenSearch:
         self._inference = CHECKERS[self.name](model=model, timeout_s=timeout_s, **options)
 
     def check(self, history: History) -> CheckResult:
-        """The verdict on the transactions of `history`. Raises UsageError as inference does."""
+        """Return the verdict on the transactions of `history`. Raises UsageError as inference does."""
         limit = Budget.of(timeout_s=self.timeout_s)
         inferred: CheckResult = self._inference.check(history)  # type: ignore[call-arg]  # the second has a default
         searched = self._searched(history, limit) if inferred.verdict is not Verdict.VIOLATION else None

@@ -48,7 +48,7 @@ class LeasedLockChecker:
     name = "leased-lock"
 
     def check(self, history: History, run: RunRecord | None = None) -> CheckResult:
-        """The verdict on every lock of `history`; of `run` nothing is needed."""
+        """Return the verdict on every lock of `history`; of `run` nothing is needed."""
         expect_functions(self.name, history, _FUNCTIONS, _EXPECTED)
         conclusion = Conclusion(self.name, history)
         for key, rows in history.rows_by_key().items():

@@ -29,7 +29,7 @@ __all__ = ["MembershipChecker"]
 _EXPECTED = '`view` that answers {"version", "coordinator", "live"}.'
 
 _MERGED_US = 1_500_000
-"""How long groups may take to merge: a view that was asked for sooner after the heal is not judged."""
+"""The time that groups may take to merge: a view that was asked for sooner after the heal is not judged."""
 
 
 class MembershipChecker:
@@ -38,7 +38,7 @@ class MembershipChecker:
     name = "membership"
 
     def check(self, history: History, run: RunRecord) -> CheckResult:
-        """The verdict on `history`; of `run` the time of the heal and the names of the nodes are needed."""
+        """Return the verdict on `history`; of `run` the time of the heal and the names of the nodes are needed."""
         expect_functions(self.name, history, ("view",), _EXPECTED)
         conclusion = Conclusion(self.name, history)
         views = [row for row in range(len(history)) if history.f[row] == "view"]

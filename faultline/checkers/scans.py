@@ -49,7 +49,7 @@ class ScansChecker:
     name = "scans"
 
     def check(self, history: History, run: RunRecord | None = None) -> CheckResult:
-        """The verdict on `history`; `run` is not needed."""
+        """Return the verdict on `history`; `run` is not needed."""
         expect_functions(self.name, history, ("write", "delete", "scan"), _EXPECTED)
         conclusion = Conclusion(self.name, history)
         scans = [row for row in range(len(history)) if history.f[row] == "scan" and history.outcome[row] == "ok"]

@@ -64,7 +64,7 @@ class SiblingsChecker:
     name = "siblings"
 
     def check(self, history: History, run: RunRecord) -> CheckResult:
-        """The verdict on every key of `history`; of `run` the time of the heal is needed."""
+        """Return the verdict on every key of `history`; of `run` the time of the heal is needed."""
         expect_functions(self.name, history, ("read", "write"), _EXPECTED)
         conclusion = Conclusion(self.name, history)
         for key, rows in history.rows_by_key().items():

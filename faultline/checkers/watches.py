@@ -103,7 +103,7 @@ class WatchesChecker:
     name = "watches"
 
     def check(self, history: History, run: RunRecord) -> CheckResult:
-        """The verdict on all watches of `history`; of `run` the time of the heal is needed."""
+        """Return the verdict on all watches of `history`; of `run` the time of the heal is needed."""
         expect_functions(self.name, history, _FUNCTIONS, _EXPECTED)
         conclusion = Conclusion(self.name, history)
         streams = _streams(history)

@@ -19,10 +19,10 @@ from faultline.harness.verdict import Cause, CheckResult, Finding, Reason, Verdi
 __all__ = ["EXAMPLES_MAX", "FINDINGS_MAX", "Case", "Conclusion"]
 
 EXAMPLES_MAX = 8
-"""How many cases of one anomaly a finding shows."""
+"""The number of cases of one anomaly that a finding shows."""
 
 FINDINGS_MAX = 25
-"""How many findings a result holds: anomalies of this many keys are told, those of further keys only counted."""
+"""The number of findings that a result holds: anomalies of further keys are only counted."""
 
 
 class Case(NamedTuple):

@@ -34,7 +34,7 @@ STEPS_MAX = 200_000
 """The default budget of one key, in steps of search: a second or so of one core at the worst."""
 
 FINDINGS_MAX = 5
-"""How many illegal keys are reported one by one, those with the gravest anomalies; the rest is counted."""
+"""The number of illegal keys that are reported one by one, the gravest first; the rest is counted."""
 
 
 class LinearizabilityChecker:

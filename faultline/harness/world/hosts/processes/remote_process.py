@@ -36,7 +36,7 @@ _GONE = "gone"
 _DEAD = (_GONE, "Z", "X")
 _NO_CODE = -1
 _KILLED_BY_KERNEL = (_NO_CODE, 128 + 9)
-"""What SSH says of a process that a signal ended, and what a shell or supervisor says of one that SIGKILL ended."""
+"""The codes of SSH for a process that a signal ended, and of a shell or supervisor for one that SIGKILL ended."""
 
 
 class RemoteProcess:
@@ -57,7 +57,7 @@ class RemoteProcess:
         self.is_frozen = False
         self.is_short_of_memory = False
         self.ends_for_memory = 0
-        """How often the kernel killed it for want of memory while it was squeezed."""
+        """The number of times that the kernel killed it for want of memory while it was squeezed."""
         self.launcher: tuple[str, ...] = ()
         self._connection = connection
         self._guard = threading.Lock()

@@ -16,7 +16,7 @@ from faultline.harness.world.ports import NodeId
 __all__ = ["DISK_FAULTS", "SYNC_FAULTS", "ClusterDisks"]
 
 DISK_FAULTS = frozenset({"power-off", "disk-full", "disk-read-only", "disk-stall"})
-"""What needs disks of the hosts' own."""
+"""The faults that need disks of the hosts' own."""
 
 
 class ClusterDisks:
