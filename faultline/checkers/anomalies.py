@@ -134,7 +134,7 @@ ANOMALIES: Mapping[str, Mapping[str, str]] = {
         "log-pattern": "a line in a node's log that tells of a panic or of damage",
     },
 }
-"""What each name means, by what it is about; within the values the gravest first."""
+"""The meaning of each name, by subject; within the values the gravest first."""
 
 _IN_ORDER = {name: place for place, name in enumerate(name for group in ANOMALIES.values() for name in group)}
 

@@ -50,7 +50,7 @@ class AvailabilityChecker:
         self.patience_us = patience_us
 
     def check(self, history: History, run: RunRecord) -> CheckResult:
-        """The verdict on how `run` recovered."""
+        """Return the verdict on how `run` recovered; *vacuous* when faults struck and no client asked afterwards."""
         heal_us = run.healed_us
         answers = _Answers(history)
         asked = [row for row, invoke_us in enumerate(history.invoke_us) if invoke_us >= heal_us]
@@ -61,8 +61,7 @@ class AvailabilityChecker:
             "windows": _windows_without_answer(history, answers.completions),
             "faults": [_recovery_of(fault.kind, fault.start_us, fault.stop_us, answers) for fault in run.faults],
         }
-        bound_us = max(self.recovery_us_max, run.statistics.get("serving_us_max", 0))
-        verdict, sentence = self._verdict(history, heal_us, asked, recovery_us, bound_us)
+        verdict, sentence = self._verdict(run, heal_us, asked, recovery_us)
         reason = Reason(cause=Cause.ENDED_EARLY) if verdict is Verdict.UNKNOWN else None
         if verdict is Verdict.VIOLATION and run.errors:
             # A client or a heal that failed is enough to explain the silence; the system must not be blamed for it.
@@ -76,16 +75,20 @@ class AvailabilityChecker:
         )
 
     def _verdict(
-        self, history: History, heal_us: int, asked: Sequence[int], recovery_us: int | None, bound_us: int
+        self, run: RunRecord, heal_us: int, asked: Sequence[int], recovery_us: int | None
     ) -> tuple[Verdict, str]:
+        bound_us = max(self.recovery_us_max, run.statistics.get("serving_us_max", 0))
+        had_faults = bool(run.plan.faults or run.faults)
+        if not asked and not had_faults:
+            return Verdict.PASS, "There was no fault to recover from, and no operation was invoked after the heal."
         if not asked:
-            return Verdict.PASS, "No operation was invoked after the heal, so recovery was not observed."
+            return Verdict.VACUOUS, "No operation was invoked after the heal, so recovery was not observed."
         if recovery_us is not None and recovery_us <= bound_us:
             return Verdict.PASS, f"The system answered {_ms(recovery_us)} after everything was healed."
         if recovery_us is not None:
             late = f"the system answered again only after {_ms(recovery_us)}, the bound is {_ms(bound_us)}"
             return Verdict.VIOLATION, f"After everything was healed, {late}."
-        waited_us = history.end_us() - heal_us
+        waited_us = run.history.end_us() - heal_us
         if waited_us < self.patience_us:
             return Verdict.UNKNOWN, f"The run ended {_ms(waited_us)} after the heal, before anything could be answered."
         return (

@@ -20,9 +20,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from faultline.checkers.classic.misreads import accuse_misreads
+from faultline.checkers.classic.misreads import accuse_misreads, writers
 from faultline.checkers.common.conclusion import Case, Conclusion
-from faultline.checkers.common.words import client, told
+from faultline.checkers.common.shape import expect_functions, wrong_shape
+from faultline.checkers.common.words import client, token, told
 from faultline.harness.history import History
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import CheckResult
@@ -30,6 +31,7 @@ from faultline.harness.verdict import CheckResult
 __all__ = ["BookingsChecker"]
 
 _FUNCTIONS = ("book", "bookings")
+_EXPECTED = "`book` of a guest and `bookings`, which both answer [truck, backhoe]."
 
 
 class BookingsChecker:
@@ -38,12 +40,13 @@ class BookingsChecker:
     name = "booking"
 
     def check(self, history: History, _run: RunRecord | None = None) -> CheckResult:
-        """The verdict on every day of `history`."""
+        """Return the verdict on every day of `history`."""
+        expect_functions(self.name, history, _FUNCTIONS, _EXPECTED)
         conclusion = Conclusion(self.name, history)
         for day, rows in history.rows_by_key().items():
-            _judge(conclusion, day, [row for row in rows if history.f[row] in _FUNCTIONS])
+            _judge(conclusion, day, rows)
         answers, named = conclusion.counts["answers"], conclusion.counts["named"]
-        if answers and not named:
+        if not named:
             conclusion.doubt("No guest ever booked anything, so nothing is known.")
         return conclusion.result(f"{named} of {answers} answers name a guest, and always one who has both for good.")
 
@@ -51,10 +54,14 @@ class BookingsChecker:
 def _judge(conclusion: Conclusion, day: str | None, rows: Sequence[int]) -> None:
     history = conclusion.history
     answers = [row for row in rows if history.outcome[row] == "ok"]
+    for row in answers:
+        if not isinstance(history.result[row], list | tuple) or len(history.result[row]) != 2:
+            answered = f"answered {told(history.result[row])}"
+            raise wrong_shape(BookingsChecker.name, history, row, answered, _EXPECTED)
     answers.sort(key=history.complete_index.__getitem__)
     conclusion.counts["answers"] += len(answers)
     conclusion.counts["named"] += sum(_owner(history, row) is not None for row in answers)
-    askers = {history.value[row]: row for row in rows if history.f[row] == "book"}
+    askers = writers(history, [row for row in rows if history.f[row] == "book"])
 
     def said(case: Case) -> str:
         truck, backhoe = history.result[case.rows[-1]]
@@ -72,7 +79,7 @@ def _judge(conclusion: Conclusion, day: str | None, rows: Sequence[int]) -> None
         cases = (case for case in late if (history.invoke_index[case.rows[-1]] > named_until) is is_lost)
         accuse(anomaly, cases, ", after a guest had been named")
     owners = [(row, _owner(history, row)) for row in answers]
-    named = [(row, owner, askers.get(owner)) for row, owner in owners if owner is not None]
+    named = [(row, owner, askers.get(token(owner))) for row, owner in owners if owner is not None]
     accuse_misreads(conclusion, named, key=day, did="was told of")
 
 

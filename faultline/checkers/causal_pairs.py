@@ -16,14 +16,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from faultline.checkers.classic.misreads import accuse_misreads
+from faultline.checkers.classic.misreads import accuse_misreads, writers
 from faultline.checkers.common.conclusion import Case, Conclusion
+from faultline.checkers.common.shape import expect_functions, is_number, wrong_shape
 from faultline.checkers.common.words import client, told
 from faultline.harness.history import History
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import CheckResult
 
 __all__ = ["CausalPairsChecker"]
+
+_EXPECTED = "`write-pair` of a number, and `read-pair` that answers [left, right]."
 
 
 class CausalPairsChecker:
@@ -32,20 +35,23 @@ class CausalPairsChecker:
     name = "causal-pairs"
 
     def check(self, history: History, _run: RunRecord | None = None) -> CheckResult:
-        """The verdict on every pair of `history`."""
+        """Return the verdict on every pair of `history`."""
+        expect_functions(self.name, history, ("read-pair", "write-pair"), _EXPECTED)
         conclusion = Conclusion(self.name, history)
         for key, rows in history.rows_by_key().items():
             _judge(conclusion, key, rows)
         reads, telling = conclusion.counts["reads"], conclusion.counts["telling"]
-        if reads and not telling:
-            conclusion.doubt("Every read came before the first write of its pair, so nothing is known about causes.")
+        if not telling:
+            conclusion.doubt("No read saw the right half of a pair, so nothing is known about causes.")
         return conclusion.result(f"{telling} of {reads} reads saw an effect, and each of them its cause.")
 
 
 def _judge(conclusion: Conclusion, key: str | None, rows: Sequence[int]) -> None:
     history = conclusion.history
-    writes = {history.value[row]: row for row in rows if history.f[row] == "write-pair"}
+    writes = writers(history, [row for row in rows if history.f[row] == "write-pair"])
     reads = [row for row in rows if history.f[row] == "read-pair" and history.outcome[row] == "ok"]
+    for row in reads:
+        _expect_halves(history, row)
     conclusion.counts["reads"] += len(reads)
     conclusion.counts["telling"] += sum(history.result[row][1] is not None for row in reads)
 
@@ -63,6 +69,14 @@ def _judge(conclusion: Conclusion, key: str | None, rows: Sequence[int]) -> None
     # A pair that failed may have written its left half.
     told_of = [(row, value) for row, value in halves if value not in writes or history.outcome[writes[value]] != "fail"]
     accuse_misreads(conclusion, [(row, value, writes.get(value)) for row, value in told_of], key=key)
+
+
+def _expect_halves(history: History, row: int) -> None:
+    """Raise `UsageError` unless the operation in `row` answered two numbers, or null where nothing was written."""
+    halves = history.result[row]
+    is_pair = isinstance(halves, list | tuple) and len(halves) == 2
+    if not is_pair or not all(half is None or is_number(half) for half in halves):
+        raise wrong_shape(CausalPairsChecker.name, history, row, f"answered {told(halves)}", _EXPECTED)
 
 
 def _without_cause(history: History, reads: Sequence[int], writes: dict[int, int]) -> Iterator[Case]:

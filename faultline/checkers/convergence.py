@@ -19,17 +19,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from faultline.checkers.classic.misreads import accuse_misreads
+from faultline.checkers.classic.misreads import accuse_misreads, writers
 from faultline.checkers.common.conclusion import Case, Conclusion
-from faultline.checkers.common.words import client, listed, token, told
+from faultline.checkers.common.shape import elements, expect_functions
+from faultline.checkers.common.words import client, counted, listed, token, told
 from faultline.harness.history import OPEN, History
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import Cause, CheckResult
 
 __all__ = ["ConvergenceChecker"]
 
+_EXPECTED = "`read` and `write` of a value, and `view` that answers the list of nodes that are up."
+
 _NEWS_US = 500_000
-"""How long news may be on their way: what is read earlier, after the heal or a write, is not judged."""
+"""The time for which news may be on their way: a read earlier after the heal or a write is not judged."""
 _NEVER_US = 1 << 62
 
 
@@ -39,11 +42,15 @@ class ConvergenceChecker:
     name = "convergence"
 
     def check(self, history: History, run: RunRecord) -> CheckResult:
-        """The verdict on `history`; of `run` the time of the heal and the names of the nodes are needed."""
+        """Return the verdict on `history`; of `run` the time of the heal and the names of the nodes are needed."""
+        expect_functions(self.name, history, ("read", "write", "view"), _EXPECTED)
         conclusion = Conclusion(self.name, history)
+        unread: list[str | None] = []
         for key, rows in history.rows_by_key().items():
             last = _last(history, rows, "read", run.healed_us)
             conclusion.counts["compared"] += len(last)
+            if len(last) < 2 and any(history.f[row] == "write" and history.outcome[row] == "ok" for row in rows):
+                unread.append(key)
             _judge_agreement(conclusion, key, last)
             _judge_values(conclusion, key, rows)
         views = _last(history, range(len(history)), "view", run.healed_us)
@@ -53,6 +60,12 @@ class ConvergenceChecker:
                 "Nothing was read half a second after the heal and the last write, so it is unknown whether the nodes"
                 " agree.",
                 Cause.ENDED_EARLY,
+            )
+        elif unread:
+            told_of = f"{counted(len(unread), 'key')} ({listed(unread, len(unread))})"
+            conclusion.doubt(
+                f"Nothing is known about {told_of}: written, and not read by two clients afterwards.",
+                Cause.NOT_READ_OUT,
             )
         return conclusion.result(
             f"{conclusion.counts['compared']} reads after the heal agree, and {len(views)} views have every node."
@@ -89,8 +102,7 @@ def _judge_agreement(conclusion: Conclusion, key: str | None, last: Sequence[int
 
 def _judge_values(conclusion: Conclusion, key: str | None, rows: Sequence[int]) -> None:
     history = conclusion.history
-    written = {token(history.value[row]): row for row in rows if history.f[row] == "write"}
-
+    written = writers(history, [row for row in rows if history.f[row] == "write"])
     reads = [row for row in rows if history.f[row] == "read" and history.outcome[row] == "ok"]
     values = [(row, token(history.result[row])) for row in reads if history.result[row] is not None]
     accuse_misreads(conclusion, [(row, value, written.get(value)) for row, value in values], key=key)
@@ -99,7 +111,7 @@ def _judge_values(conclusion: Conclusion, key: str | None, rows: Sequence[int]) 
 def _judge_views(conclusion: Conclusion, views: Sequence[int], nodes: Sequence[str]) -> None:
     history = conclusion.history
     conclusion.counts["views"] += len(views)
-    missing = {row: sorted(set(nodes) - set(history.result[row] or ())) for row in views}
+    missing = {row: sorted(set(nodes) - set(elements(conclusion.checker, history, row, _EXPECTED))) for row in views}
 
     def sentence(case: Case) -> str:
         (row,) = case.rows

@@ -12,8 +12,8 @@ versions and its is smaller, or else if it had completed before the other began.
 | `garbage-read`, `aborted-read`, `future-read` | a value that cannot have been there (`misreads`)                  |
 
 Which of the first three count is for the workload to say: `read_your_writes`, `monotonic_reads`, and the bound, which
-is the option `max_staleness_ms` of the plan where `bounded` is set, and an eighth more, for clocks that run slow. A
-session is a process. Completion is later than
+is the option `max_staleness_ms` of the plan where `bounded` is set, and an eighth more, for clocks that run slow; it is
+0 for a system without that option, whose answers are all fresh. A session is a process. Completion is later than
 commitment, so an answer that is called too old is so in truth, by the time it took the write to be acknowledged; the
 invariant FR-I6 knows the time of commitment itself.
 
@@ -25,14 +25,15 @@ Sources: Terry et al. (1994); Golab, Li and Shah, "Analyzing consistency propert
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from faultline.checkers.classic.misreads import MISREADS, misread
+from faultline.checkers.classic.misreads import MISREADS, misread, writers
 from faultline.checkers.classic.sessions import MONOTONIC_READS, READ_YOUR_WRITES
 from faultline.checkers.common.conclusion import Case, Conclusion
 from faultline.checkers.common.shape import expect_functions
-from faultline.checkers.common.words import client, token, told
+from faultline.checkers.common.words import client, counted, token, told
 from faultline.harness.history import OPEN, History
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import Cause, CheckResult
@@ -63,7 +64,7 @@ class FollowerReadsChecker:
         self._judged += [STALENESS_BOUND] * bounded
 
     def check(self, history: History, run: RunRecord) -> CheckResult:
-        """The verdict on every key of `history`; of `run` the option with the bound is needed."""
+        """Return the verdict on every key of `history`; of `run` the option with the bound is needed."""
         expect_functions(self.name, history, ("read", "write"), _EXPECTED)
         bound_us = 1_125 * int(run.plan.options.get(_BOUND_OPTION, "0"))
         conclusion = Conclusion(self.name, history)
@@ -77,6 +78,8 @@ class FollowerReadsChecker:
                 conclusion.accuse(anomaly, cases[anomaly], one.sentence(anomaly), noun="such read", key=key)
             conclusion.counts["reads"] += len(one.reads)
             oldest_us = max(oldest_us, one.oldest_us)
+        if not conclusion.counts["reads"]:
+            conclusion.doubt(f"No read succeeded among {counted(len(history), 'operation')}, so nothing is known.")
         conclusion.detail["oldest_answer_ms"] = oldest_us // 1_000
         return conclusion.result(
             f"All {conclusion.counts['reads']} reads keep the promise ({', '.join(self._judged)} do not occur); "
@@ -89,21 +92,14 @@ class _Key:
 
     def __init__(self, history: History, rows: Sequence[int]) -> None:
         self.history = history
-        self.writes: dict[Any, int] = {}
-        self.written_twice: list[Any] = []
-        self.reads: list[int] = []
         self.oldest_us = 0
-        for row in rows:
-            if history.f[row] == "write":
-                value = token(history.value[row])
-                if value in self.writes:
-                    self.written_twice.append(value)
-                self.writes[value] = row
-            elif history.outcome[row] == "ok":
-                self.reads.append(row)
+        writes = [row for row in rows if history.f[row] == "write"]
+        self.reads = [row for row in rows if history.f[row] == "read" and history.outcome[row] == "ok"]
+        self.writes = writers(history, writes)
+        written = Counter(token(history.value[row]) for row in writes)
+        self.written_twice = [value for value, times in written.items() if times > 1]
         self._acknowledged = sorted(
-            (row for row in self.writes.values() if history.outcome[row] == "ok"),
-            key=lambda row: history.complete_index[row],
+            (row for row in writes if history.outcome[row] == "ok"), key=history.complete_index.__getitem__
         )
 
     def cases(self, bound_us: int) -> dict[str, list[Case]]:
@@ -116,6 +112,8 @@ class _Key:
             if anomaly is not None:
                 found[anomaly].append(Case(self.history.result[read], (read,)))
                 continue
+            if token(self.history.result[read]) in self.written_twice:
+                continue  # it is open which of its writes the read shows, and so how old the answer is
             mine = read_before.setdefault(self.history.process[read], [])
             for missed, newer in self._missed(read, write, mine, bound_us):
                 found[missed].append(Case(self.history.result[read], (newer, read)))

@@ -76,7 +76,7 @@ class HistoryChecker(Protocol):
     name: str
 
     def check(self, history: History) -> CheckResult:
-        """The verdict on `history`."""
+        """Return the verdict on `history`."""
 
 
 def judge(

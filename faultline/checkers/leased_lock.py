@@ -29,8 +29,8 @@ from typing import NamedTuple
 from faultline.checkers.classic.fencing_tokens import judge_granted_tokens
 from faultline.checkers.classic.lock import STALE_WRITE, TWO_HOLDERS
 from faultline.checkers.common.conclusion import Case, Conclusion
-from faultline.checkers.common.shape import expect_functions
-from faultline.checkers.common.words import client, counted
+from faultline.checkers.common.shape import expect_functions, wrong_shape
+from faultline.checkers.common.words import client, counted, told
 from faultline.harness.history import History
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import CheckResult
@@ -38,7 +38,8 @@ from faultline.harness.verdict import CheckResult
 __all__ = ["LeasedLockChecker"]
 
 _FUNCTIONS = ("acquire", "check", "guarded-write", "late-write", "release", "abandon")
-_EXPECTED = "`acquire` and `guarded-write` that answer {token: n}, `check`, `release` and `abandon`."
+_WRITES = ("guarded-write", "late-write")
+_EXPECTED = "`acquire` and `guarded-write` that answer {token: n, index: n}, `check`, `release` and `abandon`."
 
 
 class LeasedLockChecker:
@@ -47,10 +48,12 @@ class LeasedLockChecker:
     name = "leased-lock"
 
     def check(self, history: History, run: RunRecord | None = None) -> CheckResult:
-        """The verdict on every lock of `history`; of `run` nothing is needed."""
+        """Return the verdict on every lock of `history`; of `run` nothing is needed."""
         expect_functions(self.name, history, _FUNCTIONS, _EXPECTED)
         conclusion = Conclusion(self.name, history)
         for key, rows in history.rows_by_key().items():
+            for row in rows:
+                _expect_token(history, row)
             holds = list(_holds(history, rows))
             conclusion.counts["holds"] += len(holds)
             _judge_holds(conclusion, key, holds)
@@ -75,6 +78,17 @@ class _Hold(NamedTuple):
     end: int
     acquire: int
     last: int
+
+
+def _expect_token(history: History, row: int) -> None:
+    """Raise `UsageError` unless an acquire or write that succeeded answered its token, a write its place as well."""
+    f, result = history.f[row], history.result[row]
+    names = ("token",) if f == "acquire" else ("token", "index") if f in _WRITES else ()
+    if history.outcome[row] != "ok" or not names:
+        return
+    if not isinstance(result, dict) or not all(type(result.get(name)) is int for name in names):
+        problem = f"answered {told(result)} without {' and '.join(names)}"
+        raise wrong_shape(LeasedLockChecker.name, history, row, problem, _EXPECTED)
 
 
 def _holds(history: History, rows: Sequence[int]) -> Iterator[_Hold]:
@@ -128,12 +142,12 @@ def _tokens(history: History, rows: Sequence[int], *functions: str) -> dict[int,
     return {
         row: history.result[row]["token"]
         for row in rows
-        if history.f[row] in functions and history.outcome[row] == "ok" and isinstance(history.result[row], dict)
+        if history.f[row] in functions and history.outcome[row] == "ok"
     }
 
 
 def _is_accepted_write(history: History, row: int) -> bool:
-    return history.f[row] in ("guarded-write", "late-write") and history.outcome[row] == "ok"
+    return history.f[row] in _WRITES and history.outcome[row] == "ok"
 
 
 def _judge_writes(conclusion: Conclusion, key: str | None, written: Sequence[int]) -> None:

@@ -18,15 +18,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from faultline.checkers.common.conclusion import Case, Conclusion
-from faultline.checkers.common.words import listed
+from faultline.checkers.common.shape import expect_functions, wrong_shape
+from faultline.checkers.common.words import counted, listed, told
 from faultline.harness.history import History
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import Cause, CheckResult
 
 __all__ = ["MembershipChecker"]
 
+_EXPECTED = '`view` that answers {"version", "coordinator", "live"}.'
+
 _MERGED_US = 1_500_000
-"""How long groups may take to merge: a view that was asked for sooner after the heal is not judged."""
+"""The time that groups may take to merge: a view that was asked for sooner after the heal is not judged."""
 
 
 class MembershipChecker:
@@ -35,16 +38,29 @@ class MembershipChecker:
     name = "membership"
 
     def check(self, history: History, run: RunRecord) -> CheckResult:
-        """The verdict on `history`; of `run` the time of the heal and the names of the nodes are needed."""
+        """Return the verdict on `history`; of `run` the time of the heal and the names of the nodes are needed."""
+        expect_functions(self.name, history, ("view",), _EXPECTED)
         conclusion = Conclusion(self.name, history)
         views = [row for row in range(len(history)) if history.f[row] == "view"]
         served = [row for row in views if history.outcome[row] == "ok"]
+        for row in served:
+            _expect_view(history, row)
         conclusion.counts["views"] = len(served)
         _judge_disjoint(conclusion, served)
         _judge_end(conclusion, _second(history, views, run.healed_us), run.plan.nodes)
         return conclusion.result(
             f"{len(served)} views never came from two disjoint groups, and at the end all nodes are in one cluster."
         )
+
+
+def _expect_view(history: History, row: int) -> None:
+    """Raise `UsageError` unless the operation in `row` answered a view."""
+    view = history.result[row]
+    is_view = (
+        isinstance(view, dict) and isinstance(view.get("live"), list | tuple) and {"coordinator", "version"} <= {*view}
+    )
+    if not is_view:
+        raise wrong_shape(MembershipChecker.name, history, row, f"answered {told(view)}", _EXPECTED)
 
 
 def _second(history: History, views: Sequence[int], heal_us: int) -> list[int]:
@@ -97,7 +113,13 @@ def _judge_end(conclusion: Conclusion, second: Sequence[int], nodes: Sequence[st
         conclusion.doubt(
             "No node was asked twice after the heal, so it is unknown whether the nodes agree.", Cause.ENDED_EARLY
         )
-    refused = [Case(history.error[row], (row,)) for row in second if row not in answered]
+    silent = [row for row in second if history.outcome[row] == "info"]
+    if silent:
+        conclusion.doubt(
+            f"{counted(len(silent), 'view')} after the heal had no answer, so it is unknown whether the nodes agree.",
+            Cause.INDEFINITE,
+        )
+    refused = [Case(history.error[row], (row,)) for row in second if history.outcome[row] == "fail"]
     conclusion.accuse(
         "still-refused",
         refused,

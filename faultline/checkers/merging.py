@@ -8,16 +8,16 @@ from typing import Any
 import msgspec
 
 from faultline.checkers.common.words import counted
-from faultline.harness.verdict import CheckResult, Finding, Verdict, merge
+from faultline.harness.verdict import Cause, CheckResult, Finding, Verdict, merge
 
 __all__ = ["FINDINGS_MAX", "merged", "renumbered"]
 
 FINDINGS_MAX = 5
-"""How many findings are kept of all parts together."""
+"""The number of findings that are kept of all parts together."""
 
 
 def renumbered(result: CheckResult, numbers: Sequence[int]) -> CheckResult:
-    """A result whose findings name operations by their numbers in the whole history."""
+    """Return a result whose findings name operations by their numbers in the whole history."""
     findings = tuple(_renumbered_finding(finding, numbers) for finding in result.findings)
     detail = result.detail
     if detail.get("undecided"):
@@ -36,9 +36,13 @@ def _renumbered_finding(finding: Finding, numbers: Sequence[int]) -> Finding:
 
 
 def merged(results: Sequence[CheckResult], operations: int) -> CheckResult:
-    """The worst verdict with its sentence, the first findings of all parts, and the sums of their figures."""
-    verdict = merge(result.verdict for result in results)
-    worst = next(result for result in results if result.verdict is verdict)
+    """Return the worst verdict with its sentence, the first findings of all parts, and the sums of their figures.
+
+    A part in which nothing was to be judged does not count beside others, as in a history that is checked whole.
+    """
+    telling = [result for result in results if not _saw_nothing(result)] or results
+    verdict = merge(result.verdict for result in telling)
+    worst = next(result for result in telling if result.verdict is verdict)
     findings = [finding for result in results for finding in result.findings]
     parts = f"{operations:,} operations, checked by key in {counted(len(results), 'part')}"
     sentence = f"{worst.sentence} (The worst of {parts}.)"
@@ -54,8 +58,13 @@ def merged(results: Sequence[CheckResult], operations: int) -> CheckResult:
     )
 
 
+def _saw_nothing(result: CheckResult) -> bool:
+    is_silent = result.reason is not None and result.reason.cause is Cause.NOTHING_SEEN
+    return result.verdict is Verdict.VACUOUS or (result.verdict is Verdict.UNKNOWN and is_silent)
+
+
 def _summed(details: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Numbers added, tables joined, and of everything else the first."""
+    """Return the details together: numbers added, tables joined, and of everything else the first."""
     total: dict[str, Any] = {}
     for detail in details:
         for name, value in detail.items():

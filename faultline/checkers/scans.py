@@ -24,19 +24,22 @@ two scans contradict each other while each by itself is possible.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import accumulate, pairwise
 from typing import Any
 
-from faultline.checkers.classic.misreads import accuse_misreads, misread
+from faultline.checkers.classic.misreads import accuse_misreads, misread, writers
 from faultline.checkers.common.conclusion import Case, Conclusion
-from faultline.checkers.common.words import client, token, told
+from faultline.checkers.common.shape import expect_functions, wrong_shape
+from faultline.checkers.common.words import client, counted, listed, token, told
 from faultline.harness.history import History
 from faultline.harness.run_record import RunRecord
-from faultline.harness.verdict import CheckResult
+from faultline.harness.verdict import Cause, CheckResult
 
 __all__ = ["ScansChecker"]
 
+_EXPECTED = "`write` and `delete` of a key, and `scan` of [start, end] that answers [[key, value], …]."
 _NEVER = float("inf")
 
 
@@ -46,17 +49,48 @@ class ScansChecker:
     name = "scans"
 
     def check(self, history: History, run: RunRecord | None = None) -> CheckResult:
-        """The verdict on `history`; `run` is not needed."""
+        """Return the verdict on `history`; `run` is not needed."""
+        expect_functions(self.name, history, ("write", "delete", "scan"), _EXPECTED)
         conclusion = Conclusion(self.name, history)
         scans = [row for row in range(len(history)) if history.f[row] == "scan" and history.outcome[row] == "ok"]
-        keys = {key: _KeyHistory(history, rows) for key, rows in history.rows_by_key().items() if key is not None}
+        for row in scans:
+            _expect_scan(history, row)
+        rows_by_key = {key: rows for key, rows in history.rows_by_key().items() if key is not None}
+        keys = {key: _KeyHistory(history, rows) for key, rows in rows_by_key.items()}
         conclusion.counts["scans"] = len(scans)
         conclusion.counts["keys"] = sum(len(history.result[row]) for row in scans)
         _judge_order(conclusion, scans)
         _judge_keys(conclusion, scans, keys)
-        if len(history) and not scans:
-            conclusion.doubt("No scan succeeded, so nothing is known about scans.")
+        _doubt_unread(conclusion, scans, rows_by_key)
         return conclusion.result(f"{len(scans)} scans had what was there, {conclusion.counts['keys']} keys in all.")
+
+
+def _expect_scan(history: History, row: int) -> None:
+    """Raise `UsageError` unless the operation in `row` asked for a range and answered pairs of key and value."""
+    asked, found = history.value[row], history.result[row]
+    is_range = isinstance(asked, list | tuple) and len(asked) == 2
+    is_answer = isinstance(found, list | tuple) and all(isinstance(m, list | tuple) and len(m) == 2 for m in found)
+    if not (is_range and is_answer):
+        problem = f"asked for {told(asked)} and answered {told(found)}"
+        raise wrong_shape(ScansChecker.name, history, row, problem, _EXPECTED)
+
+
+def _doubt_unread(conclusion: Conclusion, scans: Sequence[int], rows_by_key: Mapping[str, Sequence[int]]) -> None:
+    """Doubt the keys with an acknowledged change that no successful scan asked for."""
+    history = conclusion.history
+    if not scans:
+        conclusion.doubt("No scan succeeded, so nothing is known about scans.")
+        return
+    ranges = {(start, end) for start, end in map(history.value.__getitem__, scans)}
+    unread = [
+        key
+        for key, rows in rows_by_key.items()
+        if any(history.outcome[row] == "ok" for row in rows)
+        and not any(start <= key and (end is None or key < end) for start, end in ranges)
+    ]
+    if unread:
+        told_of = f"{counted(len(unread), 'key')} ({listed(unread, len(unread))})"
+        conclusion.doubt(f"Nothing is known about {told_of}: changed, and in no scan's range.", Cause.NOT_READ_OUT)
 
 
 class _KeyHistory:
@@ -65,8 +99,11 @@ class _KeyHistory:
     def __init__(self, history: History, rows: Sequence[int]) -> None:
         self._history = history
         done = [row for row in rows if history.outcome[row] != "fail"]
-        self._writes = {token(history.value[row]): row for row in done if history.f[row] == "write"}
-        self._writers = {token(history.value[row]): row for row in rows if history.f[row] == "write"}
+        writes = [row for row in rows if history.f[row] == "write"]
+        self._writes = [row for row in writes if history.outcome[row] != "fail"]
+        self._writers = writers(history, writes)
+        written = Counter(token(history.value[row]) for row in writes)
+        self._repeated = {value for value, times in written.items() if times > 1}
         deletions = sorted((row for row in done if history.f[row] == "delete"), key=self._end)
         certain = sorted((row for row in self._changes(done) if history.outcome[row] == "ok"), key=self._begin)
         self._deletion_ends = [self._end(row) for row in deletions]
@@ -88,7 +125,7 @@ class _KeyHistory:
 
     def _presence(self) -> tuple[list[float], list[tuple[float, int]]]:
         """Certain writes by when they were over; and beside each the latest end of presence so far, with its write."""
-        spans = sorted((self._end(row), self._deleted_from(row), row) for row in self._writes.values())
+        spans = sorted((self._end(row), self._deleted_from(row), row) for row in self._writes)
         latest = accumulate(((until, row) for _, until, row in spans), max)
         return [since for since, _, _ in spans], list(latest)
 
@@ -108,6 +145,10 @@ class _KeyHistory:
     def write_of(self, value: Any) -> int | None:
         """The write of `value`, also one that failed; None if there is none."""
         return self._writers.get(token(value))
+
+    def is_repeated(self, value: Any) -> bool:
+        """Return whether several operations write `value`, so that a read does not tell which of them it shows."""
+        return token(value) in self._repeated
 
     def change_that_hides(self, write: int, scan: int) -> int | None:
         """A change that every order puts after `write` and before `scan`; None if there is none."""
@@ -148,17 +189,23 @@ def _judge_keys(conclusion: Conclusion, scans: Sequence[int], keys: dict[str, _K
     hidden: list[tuple[str, Case]] = []
     shown: list[tuple[int, Any, int | None]] = []
     seen_until: dict[str, int] = {}
+    ambiguous: dict[str, Any] = {}
     for row in scans:
         for key, value in history.result[row]:
             write = keys[key].write_of(value) if key in keys else None
             shown.append((row, [key, value], write))
             if misread(history, row, write) is not None or write is None:
                 continue
+            if keys[key].is_repeated(value):
+                ambiguous[key] = value
+                continue
             hides = keys[key].change_that_hides(write, row)
             if hides is None:
                 seen_until[key] = max(seen_until.get(key, -1), history.complete_index[row])
             else:
                 hidden.append((key, Case([key, value], (write, hides, row))))
+    for key, value in ambiguous.items():
+        conclusion.doubt(f"{told(value)} was written to {key} twice; it tells nothing.", Cause.REPEATED_VALUES)
     _accuse_absences(conclusion, list(_absences(history, scans, keys)), seen_until)
     accuse_misreads(conclusion, shown, did="found", noun="value")
     _accuse_hidden(conclusion, hidden, seen_until)

@@ -35,7 +35,7 @@ from typing import Any
 
 from faultline.checkers.classic.misreads import MISREADS, misread
 from faultline.checkers.common.conclusion import Case, Conclusion
-from faultline.checkers.common.shape import elements, ended
+from faultline.checkers.common.shape import elements, ended, expect_functions
 from faultline.checkers.common.words import client, token, told
 from faultline.harness.history import History
 from faultline.harness.run_record import RunRecord
@@ -64,11 +64,13 @@ class SiblingsChecker:
     name = "siblings"
 
     def check(self, history: History, run: RunRecord) -> CheckResult:
-        """The verdict on every key of `history`; of `run` the time of the heal is needed."""
+        """Return the verdict on every key of `history`; of `run` the time of the heal is needed."""
+        expect_functions(self.name, history, ("read", "write"), _EXPECTED)
         conclusion = Conclusion(self.name, history)
         for key, rows in history.rows_by_key().items():
             _Key(conclusion, key, rows).judge(run.healed_us)
         counts = conclusion.counts
+        conclusion.doubt_unread(("read",))
         return conclusion.result(
             f"None of {counts['acknowledged']} acknowledged writes was lost; "
             f"{counts['reads']} reads, {counts['conflicts']} of them with several values."
@@ -81,6 +83,7 @@ class _Key:
     def __init__(self, conclusion: Conclusion, key: str | None, rows: Sequence[int]) -> None:
         self.conclusion, self.key, self.history = conclusion, key, conclusion.history
         self.writes: dict[Any, int] = {}
+        self.written_twice = False
         self.reads: list[tuple[int, list[Any]]] = []
         self.seen_until: dict[Any, int] = {}
         self.replaces: dict[Any, frozenset[Any]] = {}
@@ -89,7 +92,12 @@ class _Key:
         self._learn(rows)
 
     def judge(self, heal_us: int) -> None:
-        """Every read on its own, then the reads after the heal among themselves."""
+        """Every read on its own, then the reads after the heal among themselves.
+
+        A key with a value that was written twice is not judged: it is open which of the writes a read shows.
+        """
+        if self.written_twice:
+            return
         for row, seen in self.reads:
             self._judge_values(row, seen)
             self._judge_absences(row, frozenset(seen))
@@ -117,6 +125,7 @@ class _Key:
             elif history.f[row] == "write":
                 value = token(history.value[row])
                 if value in self.writes:
+                    self.written_twice = True
                     self.conclusion.doubt(
                         f"{told(value)} was written to {self.key} twice; it tells nothing.", Cause.REPEATED_VALUES
                     )

@@ -1,7 +1,7 @@
 """Counting operations by function and outcome, and refusing to judge a run in which some function never worked.
 
 A checker can be satisfied by a history in which every compare-and-set failed; a reader of "pass" would think it had
-been tested. So a function that was called and never once succeeded makes the verdict *unknown* (Jepsen documents the
+been tested. So a function that was called and never once succeeded makes the verdict *vacuous* (Jepsen documents the
 same for its `stats` checker, and answers *invalid*).
 """
 

@@ -38,7 +38,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from faultline.checkers.common.conclusion import Case, Conclusion
-from faultline.checkers.common.shape import expect_functions
+from faultline.checkers.common.shape import expect_functions, wrong_shape
 from faultline.checkers.common.words import client, counted, token, told
 from faultline.harness.history import History
 from faultline.harness.revisions import WHOLE_ENTRY, change, change_after, revision
@@ -51,6 +51,9 @@ Position = tuple[int, int]
 
 _FUNCTIONS = ("put", "delete", "attach", "acquire", "abandon", "watch", "drain", "list")
 _EXPECTED = "`put`, `delete`, `attach`, `watch`, `drain` and `list` as the workload watches has them."
+_LENGTHS = {"state": 4, "event": 6, "upto": 2}
+"""The number of parts of each kind of item."""
+
 _SETTLED_US = 500_000
 
 
@@ -100,7 +103,7 @@ class WatchesChecker:
     name = "watches"
 
     def check(self, history: History, run: RunRecord) -> CheckResult:
-        """The verdict on all watches of `history`; of `run` the time of the heal is needed."""
+        """Return the verdict on all watches of `history`; of `run` the time of the heal is needed."""
         expect_functions(self.name, history, _FUNCTIONS, _EXPECTED)
         conclusion = Conclusion(self.name, history)
         streams = _streams(history)
@@ -132,12 +135,31 @@ def _streams(history: History) -> list[_Stream]:
     for row in range(len(history)):
         if history.f[row] != "drain" or history.outcome[row] != "ok":
             continue
+        _expect_items(history, row)
         result, path = history.result[row], history.key[row] or ""
         stream = streams.setdefault((history.process[row], path, result["number"]), _Stream(path))
         stream.last_row, stream.last_news = row, len(result["items"]) - 1
         for item in result["items"]:
             _take(stream, row, item)
     return list(streams.values())
+
+
+def _expect_items(history: History, row: int) -> None:
+    """Raise `UsageError` unless the drain in `row` answered the number of its watch and items of the known kinds."""
+    result = history.result[row]
+    is_drain = isinstance(result, dict) and "number" in result and isinstance(result.get("items"), list | tuple)
+    if not is_drain or not all(map(_is_item, result["items"])):
+        raise wrong_shape(WatchesChecker.name, history, row, f"answered {told(result)}", _EXPECTED)
+
+
+def _is_item(item: Any) -> bool:
+    if not isinstance(item, list | tuple) or not item or len(item) != _LENGTHS.get(item[0]):
+        return False
+    return item[0] == "event" or (_is_position(item[1]) and (item[0] == "upto" or isinstance(item[2], dict)))
+
+
+def _is_position(pair: Any) -> bool:
+    return isinstance(pair, list | tuple) and len(pair) == 2
 
 
 def _take(stream: _Stream, row: int, item: list[Any]) -> None:
@@ -224,10 +246,10 @@ def _judge_paths(conclusion: Conclusion, streams: list[_Stream]) -> None:
 def _judge_values(conclusion: Conclusion, events: list[_Event]) -> None:
     history = conclusion.history
     written: dict[tuple[str | None, Any], int] = {}
-    for row in range(len(history)):
-        if history.f[row] in ("put", "attach"):
-            value = history.value[row]["value"] if history.f[row] == "attach" else history.value[row]
-            written[history.key[row], token(value)] = row
+    for row in _writes(history):
+        identity = history.key[row], _written(history, row)
+        if history.outcome[written.setdefault(identity, row)] == "fail":
+            written[identity] = row  # of several attempts, the first that may have taken effect counts
 
     def is_invented(event: _Event) -> bool:
         write = written.get((event.key, token(event.value)))
@@ -245,21 +267,34 @@ def _judge_values(conclusion: Conclusion, events: list[_Event]) -> None:
     )
 
 
+def _writes(history: History) -> Iterator[int]:
+    return (row for row in range(len(history)) if history.f[row] in ("put", "attach"))
+
+
+def _written(history: History, row: int) -> Any:
+    """Return the token of the value that a put or an attach writes."""
+    value = history.value[row]
+    return token(value["value"] if history.f[row] == "attach" else value)
+
+
 def _judge_agreement(conclusion: Conclusion, events: list[_Event]) -> None:
     history = conclusion.history
     first: dict[tuple[int, str], _Event] = {}
-    index_of: dict[tuple[str | None, Any], tuple[int, int]] = {}
-    for row in range(len(history)):
-        if history.f[row] == "put" and history.outcome[row] == "ok" and type(history.result[row]) is int:
-            index_of[history.key[row], token(history.value[row])] = (history.result[row], row)
+    index_of: dict[tuple[str | None, Any], dict[Any, int]] = {}
+    for row in _writes(history):
+        if history.outcome[row] != "fail":
+            is_told = history.outcome[row] == "ok" and type(history.result[row]) is int
+            indexes = index_of.setdefault((history.key[row], _written(history, row)), {})
+            indexes[history.result[row] if is_told else None] = row
     cases = []
     for event in events:
         one = first.setdefault(event.identity, event)
         if one.what != event.what:
             cases.append(Case(list(event.position), (one.row, event.row)))
-        index, row = index_of.get((event.key, token(event.value)), (event.position[0], event.row))
-        if index != event.position[0] and not event.is_deleted:
-            cases.append(Case(list(event.position), (row, event.row)))
+        indexes = index_of.get((event.key, token(event.value)), {})
+        # A write that was not told its index may be at any, also beside others of the same value.
+        if indexes and not event.is_deleted and None not in indexes and event.position[0] not in indexes:
+            cases.append(Case(list(event.position), (min(indexes.values()), event.row)))
     conclusion.accuse(
         "events-disagree",
         cases,
@@ -299,6 +334,10 @@ def _judge_lists(conclusion: Conclusion, streams: list[_Stream]) -> None:
     history = conclusion.history
     rows = [row for row in range(len(history)) if history.f[row] == "list" and history.outcome[row] == "ok"]
     conclusion.counts["lists"] += len(rows)
+    for row in rows:
+        answer = history.result[row]
+        if not isinstance(answer, dict) or "index" not in answer or not isinstance(answer.get("values"), dict):
+            raise wrong_shape(conclusion.checker, history, row, f"answered {told(answer)}", _EXPECTED)
     cases = []
     for row in rows:
         index, values, path = history.result[row]["index"], history.result[row]["values"], history.key[row] or ""

@@ -5,8 +5,10 @@ transaction first reads by predicate whether either table has a row for the key,
 both have none; otherwise it fails. At most two transactions try each key, one for each table.
 
 Each of them reads the state that the other's insert would change. In a serializable order one comes first, and the
-second sees its row and fails. When both inserts are acknowledged, each anti-depends on the other (Adya 1999, definition
-of G2; Jepsen's `tests.adya`). An indeterminate insert may not have happened, so it proves nothing."""
+second sees its row and fails. When both inserts are acknowledged, each anti-depends on the other (Adya 1999,
+definition of G2; Jepsen's `tests.adya`). An indeterminate insert may not have happened, so it proves nothing. When
+for no key two inserts have a known outcome and one of them succeeded, the verdict is *unknown*.
+"""
 
 from __future__ import annotations
 
@@ -36,13 +38,16 @@ class AdyaG2Checker:
         expect_functions(self.name, history, ("insert",), _EXPECTED)
         conclusion = Conclusion(self.name, history)
         inserted: dict[Any, list[int]] = {}
-        tried: set[Any] = set()
+        tried: dict[Any, list[str]] = {}
         for row, outcome in enumerate(history.outcome):
             key = self._key(history, row)
-            tried.add(key)
+            tried.setdefault(key, []).append(outcome)
             if outcome == "ok":
                 inserted.setdefault(key, []).append(row)
-        conclusion.counts.update(keys=len(tried), inserted=len(inserted))
+        decided = {
+            key for key, outcomes in tried.items() if "ok" in outcomes and "info" not in outcomes and len(outcomes) > 1
+        }
+        conclusion.counts.update(keys=len(tried), inserted=len(inserted), decided=len(decided))
         conclusion.accuse(
             G2,
             [Case(key, tuple(rows)) for key, rows in inserted.items() if len(rows) > 1],
@@ -54,6 +59,8 @@ class AdyaG2Checker:
         )
         if not inserted:
             conclusion.doubt(f"None of {counted(len(history), 'insert')} was acknowledged, so nothing is known.")
+        elif not decided:
+            conclusion.doubt("For no key two inserts had a known outcome, so nothing is known about their predicates.")
         return conclusion.result(f"For each of {counted(len(tried), 'key')} at most one insert was acknowledged.")
 
     def _key(self, history: History, row: int) -> Any:

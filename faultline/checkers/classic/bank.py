@@ -61,6 +61,12 @@ class BankChecker:
         first = next(iter(reads))
         accounts = frozenset(reads[first]) if self.accounts is None else self.accounts
         total = _total(reads[first]) if self.total is None else self.total
+        if not accounts:
+            conclusion.doubt("No read answered any account, so nothing is known.")
+        elif self.total is None and len(reads) < 2:
+            conclusion.doubt(
+                "The only read that succeeded gives the total itself, so there is nothing to compare it with."
+            )
         self._judge_accounts(conclusion, reads, accounts, first)
         self._judge_totals(conclusion, reads, total)
         if not self.negative_balances:

@@ -44,8 +44,8 @@ class CausalReverseChecker:
         conclusion = Conclusion(self.name, history)
         for key, rows in history.rows_by_key().items():
             self._judge(conclusion, key, rows)
-        if not conclusion.counts["reads"]:
-            conclusion.doubt(f"No read succeeded among {counted(len(history), 'operation')}, so nothing is known.")
+        if not conclusion.counts["telling"]:
+            conclusion.doubt(f"No read saw a write among {counted(len(history), 'operation')}, so nothing is known.")
         return conclusion.result(
             f"All {counted(conclusion.counts['reads'], 'read')} see the writes in the order of their acknowledgement."
         )
@@ -60,6 +60,7 @@ class CausalReverseChecker:
             seen = dict.fromkeys(tokens(elements(self.name, history, row, _EXPECTED)))
             shown += [(row, value, writes.row_of.get(value)) for value in seen]
             reverse += writes.missing(seen, row)
+            conclusion.counts["telling"] += bool(seen)
         conclusion.counts.update(reads=len(reads), writes=len(writes.row_of))
         conclusion.accuse(
             CAUSAL_REVERSE,

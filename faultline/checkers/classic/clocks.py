@@ -31,6 +31,7 @@ class ClockChecker:
     """A collector of the offsets of clocks. `detail["unmeasured"]` counts clock faults of an unknown amount."""
 
     name = "clock"
+    judges_the_test = True
 
     def check(self, history: History, run: RunRecord | None = None) -> CheckResult:
         """Return the offsets over time in `history`; `run` has the amounts by which its faults moved the clocks."""

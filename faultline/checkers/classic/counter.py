@@ -8,6 +8,8 @@ flight or indeterminate may count or not: it widens the bounds, downwards when i
 these bounds all the time, so a read lies between the least lower bound and the greatest upper bound while it was in
 flight. Neighbouring bounds overlap, therefore every value between the two is possible.
 
+A counter that was added to, with an acknowledgement, and never read leaves the verdict *unknown*.
+
 Limits: bounds are necessary and not sufficient. A read of 7 after additions of 10 in flight is not refused, nor are
 two reads whose values contradict one another; the linearizability checker sees those, at its price.
 
@@ -48,8 +50,7 @@ class CounterChecker:
         conclusion = Conclusion(self.name, history)
         for key, rows in history.rows_by_key().items():
             self._judge(conclusion, key, rows)
-        if not conclusion.counts["reads"]:
-            conclusion.doubt(f"No read succeeded among {counted(len(history), 'operation')}, so nothing is known.")
+        conclusion.doubt_unread(("read",))
         return conclusion.result(f"All {counted(conclusion.counts['reads'], 'read')} lie within their bounds.")
 
     def _judge(self, conclusion: Conclusion, key: str | None, rows: Sequence[int]) -> None:

@@ -25,6 +25,7 @@ class UnhandledErrorsChecker:
     """A checker that groups errors by code. `detail["errors"]` has a record for each, the most frequent first."""
 
     name = "errors"
+    judges_the_test = True
 
     def __init__(self, *, handled: Collection[str] = ()) -> None:
         self.handled = frozenset(handled)

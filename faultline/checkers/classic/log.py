@@ -65,6 +65,8 @@ class LogChecker:
         judge.consumers()
         judge.producers()
         counts = judge.conclusion.counts
+        if not counts["acknowledged"] and not counts["polled"]:
+            judge.conclusion.doubt("No message was acknowledged and none was polled, so nothing is known.")
         return judge.conclusion.result(
             f"All {counted(counts['acknowledged'], 'acknowledged message')} were polled, in order and once each."
         )

@@ -3,7 +3,8 @@
 Shape: any history; the checker reads files. Those are `files` below `folder`, when it is given, else the node logs that
 the run names (`run.detail["node_logs"]`). A line that matches one of `patterns` and none of `ignore` is a finding.
 
-A run without logs is *unknown* rather than a pass: no log was read.
+A run without logs is *unknown* rather than a pass, and so is one that names a log that is missing: no pattern was found
+in the others, but the node without a log may have said anything.
 """
 
 from __future__ import annotations
@@ -56,17 +57,19 @@ class LogPatternChecker:
 
     def check(self, history: History, run: RunRecord | None = None) -> CheckResult:
         """Return the verdict on the logs of `run`; of `history` nothing is needed."""
-        logs = [log for log in self._logs(run) if log.is_file()]
+        named = self._logs(run)
+        logs = [log for log in named if log.is_file()]
         found: dict[str, list[tuple[Path, int, str]]] = {}
         for log in logs:
             for pattern, number, line in self._matches(log):
                 found.setdefault(pattern, []).append((log, number, line))
         findings = tuple(_finding(pattern, lines) for pattern, lines in found.items())
-        verdict = Verdict.VIOLATION if findings else Verdict.PASS if logs else Verdict.UNKNOWN
+        is_whole = bool(logs) and len(logs) == len(named)
+        verdict = Verdict.VIOLATION if findings else Verdict.PASS if is_whole else Verdict.UNKNOWN
         return CheckResult(
             checker=self.name,
             verdict=verdict,
-            sentence=_sentence(findings, len(logs), len(self.patterns)),
+            sentence=_sentence(findings, len(logs), len(named), len(self.patterns)),
             findings=findings,
             reason=Reason(cause=Cause.NO_LOGS) if verdict is Verdict.UNKNOWN else None,
             detail={"logs": [str(log) for log in logs], "counts": {name: len(lines) for name, lines in found.items()}},
@@ -74,7 +77,7 @@ class LogPatternChecker:
 
     def _logs(self, run: RunRecord | None) -> list[Path]:
         if self.folder is not None:
-            return sorted(self.folder.glob(self.files))
+            return sorted(log for log in self.folder.glob(self.files) if log.is_file())
         return [Path(log) for log in run.detail.get("node_logs", ())] if run is not None else []
 
     def _matches(self, log: Path) -> Iterator[tuple[str, int, str]]:
@@ -109,9 +112,10 @@ def _finding(pattern: str, lines: Sequence[tuple[Path, int, str]]) -> Finding:
     )
 
 
-def _sentence(findings: Sequence[Finding], logs: int, patterns: int) -> str:
+def _sentence(findings: Sequence[Finding], logs: int, named: int, patterns: int) -> str:
     if findings:
         return findings[0].sentence
     if not logs:
         return "The run has no logs of nodes."
-    return f"{counted(logs, 'log')} of nodes match none of {counted(patterns, 'pattern')}."
+    missing = f"; of {counted(named, 'log')} {named - logs} cannot be found" if named > logs else ""
+    return f"{counted(logs, 'log')} of nodes match none of {counted(patterns, 'pattern')}{missing}."

@@ -55,6 +55,8 @@ class LongForkChecker:
         conclusion.accuse(LONG_FORK, forks, lambda case: _told_fork(history, case, reads), noun="fork")
         if not reads:
             conclusion.doubt(f"No read succeeded among {counted(len(history), 'operation')}, so nothing is known.")
+        elif not any(len(members) > 1 for members in groups.values()):
+            conclusion.doubt("No group of keys was read twice, so there were no two reads to compare.")
         return conclusion.result(
             f"All {counted(len(reads), 'read')} of {counted(len(groups), 'group')} of keys agree on one order."
         )

@@ -11,10 +11,10 @@ from typing import Any
 
 from faultline.checkers.common.conclusion import Case, Conclusion
 from faultline.checkers.common.shape import ended
-from faultline.checkers.common.words import client, told
+from faultline.checkers.common.words import client, token, told
 from faultline.harness.history import History
 
-__all__ = ["MISREADS", "accuse_misreads", "misread"]
+__all__ = ["MISREADS", "accuse_misreads", "misread", "writers"]
 
 MISREADS = {
     "garbage-read": "which was never written",
@@ -31,6 +31,20 @@ def misread(history: History, read: int, write: int | None) -> str | None:
     if history.outcome[write] == "fail":
         return "aborted-read"
     return "future-read" if history.invoke_index[write] > ended(history, read) else None
+
+
+def writers(history: History, rows: Iterable[int]) -> dict[Any, int]:
+    """Return, for the value of each operation in `rows`, the operation that explains a read of it best.
+
+    That is the first one that may have taken effect, else the first of all. A client that retries writes a value more
+    than once, and each attempt may be the one that a reader saw.
+    """
+    found: dict[Any, int] = {}
+    for row in rows:
+        known = found.setdefault(token(history.value[row]), row)
+        if history.outcome[known] == "fail" and history.outcome[row] != "fail":
+            found[token(history.value[row])] = row
+    return found
 
 
 def accuse_misreads(

@@ -55,6 +55,10 @@ class MonotonicChecker:
             self._judge(conclusion, key, rows)
         if not conclusion.counts["observations"]:
             conclusion.doubt(f"Nothing was read by {counted(len(history), 'operation')}, so nothing is known.")
+        elif not conclusion.counts["compared"]:
+            conclusion.doubt(
+                f"No value was read after another one (scope: {self.scope}), so there was nothing to compare."
+            )
         return conclusion.result(
             f"None of {counted(conclusion.counts['observations'], 'observation')} goes back (scope: {self.scope})."
         )
@@ -62,7 +66,7 @@ class MonotonicChecker:
     def _judge(self, conclusion: Conclusion, key: str | None, rows: Sequence[int]) -> None:
         history = conclusion.history
         observed = {row: order for row in rows if (order := self._order(history, row)) is not None}
-        wrong = self._sweep(history, observed)
+        wrong = self._sweep(conclusion, observed)
         conclusion.counts["observations"] += len(observed)
         conclusion.accuse(
             NOT_MONOTONIC if self.scope == "global" else MONOTONIC_READS,
@@ -85,7 +89,9 @@ class MonotonicChecker:
             raise wrong_shape(self.name, history, row, f"answered {told(result)}", _EXPECTED)
         return parts
 
-    def _sweep(self, history: History, observed: dict[int, tuple[Any, ...]]) -> list[tuple[int, int]]:
+    def _sweep(self, conclusion: Conclusion, observed: dict[int, tuple[Any, ...]]) -> list[tuple[int, int]]:
+        """Return each observation that went back, behind the one that it is compared with; count the comparisons."""
+        history = conclusion.history
         events = [(history.invoke_index[row], row, False) for row in observed]
         events += [(history.complete_index[row], row, True) for row in observed]
         greatest: dict[int, int] = {}
@@ -97,6 +103,7 @@ class MonotonicChecker:
                 floors[row] = greatest.get(who)
                 continue
             before = floors[row]
+            conclusion.counts["compared"] += before is not None
             if before is not None and observed[row] < observed[before]:
                 wrong.append((before, row))
             if who not in greatest or observed[row] > observed[greatest[who]]:

@@ -55,7 +55,10 @@ class QueueChecker:
             queue.judge_deliveries(self.allow_duplicates)
             if self.is_total:
                 queue.judge_losses()
+            queue.doubt_silence()
         counts = conclusion.counts
+        if not counts["looks"]:
+            conclusion.doubt(f"Nothing was taken out by {counted(len(history), 'operation')}, so nothing is known.")
         return conclusion.result(
             f"Of {counted(counts['attempted'], 'enqueued element')} {counts['delivered']} came out: none "
             f"unexpected, {counts['duplicated']} duplicated, {counts['recovered']} recovered."
@@ -125,6 +128,15 @@ class _Queue:
         elif missing:
             cause = Cause.INDEFINITE if gone else Cause.NOT_READ_OUT
             self.conclusion.doubt(self._why_missing(len(missing), len(gone), excuse), cause)
+
+    def doubt_silence(self) -> None:
+        """Doubt a queue that took an element, with an acknowledgement, and from which none was ever asked."""
+        looks = len(self.found_empty) + sum(len(element.deliveries) for element in self.elements.values())
+        self.conclusion.counts["looks"] += looks
+        acknowledged = (row for row in self.rows if self.history.outcome[row] == "ok")
+        if not looks and next(acknowledged, None) is not None:
+            place = "the queue" if self.key is None else self.key
+            self.conclusion.doubt(f"Nothing was taken out of {place}, so its fate is unknown.", Cause.NOT_READ_OUT)
 
     def _why_missing(self, missing: int, gone: int, excuse: int | None) -> str:
         elements_text = f"{counted(missing, 'acknowledged element')} never came out"

@@ -80,9 +80,12 @@ class SessionsChecker:
                 noun="such operation",
             )
         self._judge_values(conclusion, versions)
-        conclusion.counts.update(observed=len(versions), sessions=len(set(self._sessions(history))))
+        session_of = self._sessions(history)
+        conclusion.counts.update(observed=len(versions), sessions=len(set(session_of)))
         if not versions:
             conclusion.doubt(f"None of {counted(len(history), 'operation')} succeeded, so nothing is known.")
+        elif len({(session_of[row], history.key[row]) for row in versions}) == len(versions):
+            conclusion.doubt("No session had two answers about one key, so there was nothing to compare.")
         return conclusion.result(
             f"All {counted(conclusion.counts['sessions'], 'session')} keep the four guarantees in {len(versions)} "
             "operations."

@@ -63,7 +63,8 @@ class SetFullChecker:
             _Set(conclusion, key, rows).judge(self.linearizable, latencies)
         conclusion.detail |= {f"{fate}_latency_us": quantiles(values) for fate, values in latencies.items()}
         counts = conclusion.counts
-        if not counts["stable"] and not conclusion.findings:
+        conclusion.doubt_unread(("read",))
+        if not counts["stable"]:
             conclusion.doubt(
                 f"No element was seen by a read, of {counts['attempted']} that were added, so nothing is known."
             )

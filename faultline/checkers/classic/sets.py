@@ -6,8 +6,8 @@ Every element whose add was acknowledged before the last read began must be in i
 in it that no client tried to add before it ended, or whose adds all certainly failed (*unexpected*), and none twice
 (*duplicated*). An element of an indeterminate add in it has been *recovered*, which is only counted.
 
-Jepsen compares with all adds of the history; here an add that was still running when the last read began is not
-missed, so that a workload may end in any order. Without an ok read the verdict is *unknown*.
+Jepsen compares with all adds of the history; here an element whose add was acknowledged after the last read began, and
+that the read lacks, is not lost. Its fate is *unknown*, as is that of a set without an ok read.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from typing import Any
 
 from faultline.checkers.common.conclusion import Case, Conclusion
 from faultline.checkers.common.shape import elements, ended, expect_functions
-from faultline.checkers.common.words import client, counted, token, tokens, told
+from faultline.checkers.common.words import client, counted, listed, token, tokens, told
 from faultline.harness.history import History
 from faultline.harness.run_record import RunRecord
-from faultline.harness.verdict import CheckResult
+from faultline.harness.verdict import Cause, CheckResult
 
 __all__ = ["DUPLICATED_ELEMENT", "EXPECTED", "LOST_ELEMENT", "UNEXPECTED_ELEMENT", "SetChecker"]
 
@@ -44,6 +44,7 @@ class SetChecker:
         for key, rows in history.rows_by_key().items():
             _judge(conclusion, key, rows)
         counts = conclusion.counts
+        conclusion.doubt_unread(("read",))
         return conclusion.result(
             f"All {counted(counts['acknowledged'], 'acknowledged element')} are in the last read; "
             f"{counts['recovered']} of indeterminate adds are in it too."
@@ -60,7 +61,6 @@ def _judge(conclusion: Conclusion, key: str | None, rows: Sequence[int]) -> None
     acknowledged = {element: first for element in adds if (first := _first_ok(history, adds[element])) is not None}
     conclusion.counts.update(attempted=len(adds), acknowledged=len(acknowledged), reads=len(reads))
     if not reads:
-        conclusion.doubt(f"No read of {'the set' if key is None else key} succeeded, so its fate is unknown.")
         return
     _judge_last_read(conclusion, key, max(reads, key=lambda row: history.complete_index[row]), adds, acknowledged)
 
@@ -75,6 +75,15 @@ def _judge_last_read(
         for element, row in acknowledged.items()
         if element not in seen and history.complete_index[row] < history.invoke_index[last]
     ]
+    unread = [
+        element
+        for element, row in acknowledged.items()
+        if element not in seen and history.complete_index[row] > history.invoke_index[last]
+    ]
+    if unread:
+        place = "" if key is None else f" of {key}"
+        told_of = f"{counted(len(unread), 'acknowledged element')}{place} ({listed(unread, len(unread))})"
+        conclusion.doubt(f"Nothing is known about {told_of}: no read began afterwards.", Cause.NOT_READ_OUT)
     unexpected = [
         Case(element, (*adds.get(element, ())[:1], last))
         for element in seen

@@ -44,8 +44,7 @@ class TransfersChecker:
         for key, rows in history.rows_by_key().items():
             for account in self._accounts(history, rows):
                 self._judge(conclusion, key, rows, account)
-        if not conclusion.counts["balances"]:
-            conclusion.doubt(f"No read succeeded among {counted(len(history), 'operation')}, so nothing is known.")
+        conclusion.doubt_unread(("read",))
         return conclusion.result(f"All {counted(conclusion.counts['balances'], 'balance')} lie within their bounds.")
 
     def _accounts(self, history: History, rows: list[int]) -> list[str]:

@@ -8,7 +8,7 @@ examples, because no reader gets through a report with ten thousand findings.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -19,10 +19,10 @@ from faultline.harness.verdict import Cause, CheckResult, Finding, Reason, Verdi
 __all__ = ["EXAMPLES_MAX", "FINDINGS_MAX", "Case", "Conclusion"]
 
 EXAMPLES_MAX = 8
-"""How many cases of one anomaly a finding shows."""
+"""The number of cases of one anomaly that a finding shows."""
 
 FINDINGS_MAX = 25
-"""How many findings a result holds: anomalies of this many keys are told, those of further keys only counted."""
+"""The number of findings that a result holds: anomalies of further keys are only counted."""
 
 
 class Case(NamedTuple):
@@ -78,6 +78,28 @@ class Conclusion:
         """Note a reason why nothing can be said for certain, in words, and the kind of that reason."""
         self.doubts.append(sentence)
         self.causes.append(cause)
+
+    def doubt_unread(self, reads: Collection[str]) -> None:
+        """Doubt the keys that were changed, with an acknowledgement, and never read by one of the functions `reads`.
+
+        Keys are judged apart, so what other keys answered says nothing about them.
+        """
+        history = self.history
+        changed: dict[str | None, None] = {}
+        read: set[str | None] = set()
+        for key, f, outcome in zip(history.key, history.f, history.outcome, strict=True):
+            if outcome == "ok" and f in reads:
+                read.add(key)
+            elif outcome == "ok":
+                changed[key] = None
+        if not read:
+            cause = Cause.NOT_READ_OUT if changed else Cause.NOTHING_SEEN
+            self.doubt(f"No read succeeded among {counted(len(history), 'operation')}, so nothing is known.", cause)
+            return
+        unread = [key for key in changed if key not in read]
+        if unread:
+            told_of = f"{counted(len(unread), 'key')} ({listed(unread, len(unread))})"
+            self.doubt(f"Nothing is known about {told_of}: changed, and never read.", Cause.NOT_READ_OUT)
 
     def result(self, passed: str) -> CheckResult:
         """Return VIOLATION with findings, UNKNOWN with doubts alone, else PASS with the sentence `passed`."""

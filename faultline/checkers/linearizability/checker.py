@@ -20,7 +20,7 @@ from faultline.checkers.linearizability.decision import Decision
 from faultline.checkers.linearizability.descriptions import model_named
 from faultline.checkers.linearizability.engine.native import engine_in_use
 from faultline.checkers.linearizability.judgement import KeyJudgement, judge_key, legal_key
-from faultline.checkers.linearizability.operations import FailedCas
+from faultline.checkers.linearizability.operations import INFINITY, FailedCas
 from faultline.checkers.porcupine.budget import Budget
 from faultline.harness.history import History
 from faultline.harness.verdict import Cause, CheckResult, Reason, Verdict, merge
@@ -34,7 +34,7 @@ STEPS_MAX = 200_000
 """The default budget of one key, in steps of search: a second or so of one core at the worst."""
 
 FINDINGS_MAX = 5
-"""How many illegal keys are reported one by one, those with the gravest anomalies; the rest is counted."""
+"""The number of illegal keys that are reported one by one, the gravest first; the rest is counted."""
 
 
 class LinearizabilityChecker:
@@ -110,14 +110,26 @@ class LinearizabilityChecker:
         findings = tuple(sorted(found, key=lambda finding: gravity(finding.anomaly)))
         unknown = [judgement for judgement in judgements if judgement.verdict is Verdict.UNKNOWN]
         verdict = merge(judgement.verdict for judgement in judgements)
+        sentence = _sentence(len(history), len(judgements), [finding.sentence for finding in findings], unknown)
+        if verdict is Verdict.PASS and not self._has_answers(history):
+            verdict = Verdict.VACUOUS
+            sentence = f"None of {counted(len(history), 'operation')} tells anything: no answer was seen."
         return CheckResult(
             checker=self.name,
             verdict=verdict,
-            sentence=_sentence(len(history), len(judgements), [finding.sentence for finding in findings], unknown),
+            sentence=sentence,
             findings=findings[:FINDINGS_MAX],
             detail=self._detail(judgements, unknown),
             reason=undecided if verdict is Verdict.UNKNOWN else None,
         )
+
+    def _has_answers(self, history: History) -> bool:
+        """Return whether some operation returned with an outcome that says something about its object."""
+        if "ok" in history.outcome:
+            return True
+        # A refusal may be an answer too: a compare-and-set that met another value, a dequeue from an empty queue.
+        calls = self._data_type.calls(history, range(len(history)))
+        return any(call.return_ != INFINITY for call in calls)
 
     def _detail(self, judgements: Sequence[KeyJudgement], unknown: Sequence[KeyJudgement]) -> dict[str, Any]:
         return {

@@ -49,7 +49,7 @@ from faultline.harness.history import History
 __all__ = ["Loss", "find_loss"]
 
 _CANDIDATES_MAX = 64
-"""How many missed writes of a key are looked at, the latest ones: each costs a walk over the key."""
+"""The number of missed writes of a key that are looked at, the latest ones: each costs a walk over the key."""
 
 
 class Loss(NamedTuple):

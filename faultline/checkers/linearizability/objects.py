@@ -189,7 +189,7 @@ def object_calls(history: History, rows: Sequence[int], specification: Specifica
 
 
 Reader = Callable[[History, int], Any]
-"""How the argument, or the answer, of the operation in a row is read."""
+"""The reader of the argument, or of the answer, of the operation in a row."""
 
 
 def _value(history: History, row: int) -> Hashable:

@@ -75,9 +75,7 @@ class MemberClient(ABC, Generic[Connection]):
     reads: ClassVar[frozenset[str]] = frozenset({"read"})
     """The functions that change nothing."""
     looks_further: ClassVar[bool] = False
-    """Whether the other members are tried at once when one cannot be reached: for stores of which only one member
-    serves.
-    """
+    """True if the other members are tried at once when one cannot be reached: for stores with one serving member."""
 
     def __init__(self, address_of: Callable[[str], str], members: Sequence[str], node: str) -> None:
         self._address_of = address_of

@@ -55,6 +55,11 @@ class FollowedWatch(ABC):
         return self._is_over.is_set()
 
     @property
+    def is_following(self) -> bool:
+        """True until the watch was closed, or ended by a mistake of the adapter."""
+        return self._following.is_alive()
+
+    @property
     def goes_on(self) -> bool:
         """True while more changes are wanted: it is open, and no event is missing."""
         return not self.is_over and self.gap is None
@@ -77,3 +82,7 @@ class FollowedWatch(ABC):
             except self.failures:
                 self._member += 1
                 self._is_over.wait(_PAUSE_S)
+            except Exception as error:
+                # Without this the thread would end unseen, and the store be accused of telling nothing more.
+                self.log.break_off(f"The watch on {self.path} ended by a mistake of the adapter: {error!r}.")
+                return

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
+from faultline.harness.errors import HarnessError
 from faultline.systems_under_test.patterns.cluster_management.state_watch import end_of
 
 __all__ = ["WatchLog"]
@@ -22,6 +23,7 @@ class WatchLog:
     def __init__(self) -> None:
         self._items: list[list[Any]] = []
         self._upto: int | None = None
+        self._broken = ""
         self._lock = threading.Lock()
 
     @property
@@ -45,8 +47,18 @@ class WatchLog:
         with self._lock:
             self._upto = max(self._upto or 0, index)
 
-    def drain(self) -> list[list[Any]]:
-        """Take the items since the last drain, and the index up to which they are complete."""
+    def break_off(self, why: str) -> None:
+        """Note that nothing more will be told, for the reason `why`, which is none of the store's."""
         with self._lock:
+            self._broken = why
+
+    def drain(self) -> list[list[Any]]:
+        """Take the items since the last drain, and the index up to which they are complete.
+
+        Raises HarnessError when the watch has ended by a mistake of its adapter.
+        """
+        with self._lock:
+            if self._broken:
+                raise HarnessError(self._broken, "Report it with the run's folder: the store has done nothing wrong.")
             items, self._items = self._items, []
             return items if self._upto is None else [*items, ["upto", list(end_of(self._upto))]]

@@ -160,8 +160,8 @@ def test_no_likely_core_of_a_legal_history_is_illegal(history):
 @given(atomic_executions())
 def test_an_atomic_register_is_never_accused(history):
     result = LinearizabilityChecker().check(history)
-    assert result.verdict is Verdict.PASS, result.sentence
-    assert LinearizabilityChecker(failed_cas="ignore").check(history).verdict is Verdict.PASS
+    assert result.verdict in (Verdict.PASS, Verdict.VACUOUS), result.sentence
+    assert not LinearizabilityChecker(failed_cas="ignore").check(history).findings
 
 
 @settings(max_examples=200)
@@ -173,7 +173,7 @@ def test_a_corrupted_read_is_judged_as_the_port_judges_it(history, data):
     result = LinearizabilityChecker().check(history)
     operations = register_operations(history, range(len(history)))
     legal = check_operations(register_model(), referee_operations(operations))
-    assert result.verdict is (Verdict.PASS if legal else Verdict.VIOLATION)
+    assert result.verdict in ((Verdict.PASS, Verdict.VACUOUS) if legal else (Verdict.VIOLATION,))
     for finding in result.findings:
         assert set(finding.operations) <= set(range(len(history)))
         assert finding.sentence.endswith("to show it.")

@@ -16,7 +16,7 @@ from faultline.checkers.stats import StatsChecker
 from faultline.harness.errors import HarnessError, UsageError
 from faultline.harness.plan import Plan, PlannedFault
 from faultline.harness.run_record import RunRecord
-from faultline.harness.verdict import Verdict
+from faultline.harness.verdict import Cause, Verdict
 
 
 def found(checker, *operations):
@@ -177,7 +177,16 @@ def test_the_logs_of_a_run_are_those_it_names(tmp_path):
     logged(tmp_path, "a", "fatal error")
     run = run_with(detail={"node_logs": [str(tmp_path / "a" / "node.log"), str(tmp_path / "gone.log")]})
     assert LogPatternChecker().check(ONCE, run).verdict is Verdict.VIOLATION
+    run.detail["node_logs"].pop()
     assert LogPatternChecker(patterns=["corrupt"]).check(ONCE, run).verdict is Verdict.PASS
+
+
+def test_a_log_that_is_missing_leaves_open_what_its_node_said(tmp_path):
+    logged(tmp_path, "a", "started")
+    run = run_with(detail={"node_logs": [str(tmp_path / "a" / "node.log"), str(tmp_path / "gone.log")]})
+    result = LogPatternChecker().check(ONCE, run)
+    assert (result.verdict, result.reason.cause) == (Verdict.UNKNOWN, Cause.NO_LOGS)
+    assert "of 2 logs 1 cannot be found" in result.sentence
 
 
 def test_a_pattern_that_is_no_regular_expression_is_refused():

@@ -193,7 +193,7 @@ def test_each_way_a_read_of_a_bank_can_be_wrong_has_its_name(balances, expected)
 
 
 def test_overdrawn_accounts_may_be_allowed():
-    history = history_of(op("read", None, {"a": 11, "b": -1}))
+    history = history_of(op("read", None, {"a": 11, "b": -1}), op("read", None, {"a": 10, "b": 0}))
     assert BankChecker(negative_balances=True).check(history).verdict is Verdict.PASS
 
 

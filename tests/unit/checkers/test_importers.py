@@ -16,7 +16,7 @@ from faultline.harness.errors import UsageError
 from faultline.harness.history import History
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import ok
-from faultline.harness.verdict import CheckResult, Verdict
+from faultline.harness.verdict import Cause, CheckResult, Reason, Verdict
 
 
 def edn(*operations):
@@ -303,6 +303,24 @@ def test_merging_takes_the_worst_verdict_and_adds_figures():
     assert result.verdict is Verdict.UNKNOWN
     assert result.sentence.startswith("Bad.")
     assert result.detail == {"keys": 5, "model": "m", "t": {"a": 1, "b": 2}, "parts": 2}
+
+
+@pytest.mark.parametrize(
+    "silent",
+    [
+        CheckResult(checker="c", verdict=Verdict.VACUOUS, sentence="Nothing."),
+        CheckResult(checker="c", verdict=Verdict.UNKNOWN, sentence="Nothing.", reason=Reason(cause=Cause.NOTHING_SEEN)),
+    ],
+    ids=["vacuous", "nothing seen"],
+)
+def test_a_part_in_which_nothing_was_to_be_judged_counts_only_when_all_are_so(silent):
+    good = CheckResult(checker="c", verdict=Verdict.PASS, sentence="Good.")
+    unread = CheckResult(
+        checker="c", verdict=Verdict.UNKNOWN, sentence="Unread.", reason=Reason(cause=Cause.NOT_READ_OUT)
+    )
+    assert merged([silent, good], 7).verdict is Verdict.PASS
+    assert merged([silent, silent], 7).verdict is silent.verdict
+    assert merged([silent, good, unread], 7).verdict is Verdict.UNKNOWN
 
 
 # -- bad input ------------------------------------------------------------------------------------------------------

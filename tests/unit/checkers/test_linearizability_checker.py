@@ -100,7 +100,7 @@ LEGAL = {
     ],
     "an indeterminate write may never show": [(1, "write", 2, info("timeout")), (2, "read", None, ok(None))],
     "an operation without completion is indeterminate": [(1, "write", 2, None), (2, "read", None, ok(2))],
-    "an indeterminate read says nothing": [(0, "read", None, info("timeout"))],
+    "an indeterminate read says nothing": [(0, "write", 1, ok()), (0, "read", None, info("timeout"))],
     "a failed write did not happen": [(0, "write", 1, fail("not-leader")), (1, "read", None, ok(None))],
     "a failed cas saw another value": [(0, "write", 1, ok()), (1, "cas", [2, 3], MISMATCH)],
     "a cas of another failure saw nothing": [(0, "write", 1, ok()), (1, "cas", [1, 3], fail("not-leader"))],

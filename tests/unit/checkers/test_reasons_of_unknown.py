@@ -80,8 +80,13 @@ UNKNOWN: dict[str, tuple[Checker, History, Reason]] = {
     ),
     "reads that never succeeded": (
         CounterChecker(),
-        history_of(("add", 1, ok(None))),
+        history_of(("add", 1, info("timeout"))),
         Reason(cause=Cause.NOTHING_SEEN),
+    ),
+    "additions that were never read": (
+        CounterChecker(),
+        history_of(("add", 1, ok(None))),
+        Reason(cause=Cause.NOT_READ_OUT),
     ),
     "reads of writes that never succeeded": (
         CausalReverseChecker(),
@@ -117,7 +122,7 @@ UNKNOWN: dict[str, tuple[Checker, History, Reason]] = {
     "a part of several that is unknown": (
         compose(CounterChecker(), name="both"),
         history_of(("add", 1, ok(None))),
-        Reason(cause=Cause.NOTHING_SEEN),
+        Reason(cause=Cause.NOT_READ_OUT),
     ),
     "a part that failed": (compose(Fails()), history_of(("add", 1, ok(None))), Reason(cause=Cause.CHECKER)),
 }

@@ -140,9 +140,11 @@ def test_silence_that_was_not_waited_for_is_unknown():
     assert check(AvailabilityChecker(), run).verdict is Verdict.UNKNOWN
 
 
-def test_nobody_asked_after_the_heal_so_recovery_was_not_observed():
+def test_recovery_that_no_client_asked_for_is_vacuous_when_there_were_faults():
+    faults = [(120_000, 700_000)]
+    assert check(AvailabilityChecker(), run_of(*GOOD[:2], faults=faults)).verdict is Verdict.VACUOUS
+    assert check(AvailabilityChecker(), run_of(faults=faults)).verdict is Verdict.VACUOUS
     assert check(AvailabilityChecker(), run_of(*GOOD[:2])).verdict is Verdict.PASS
-    assert check(AvailabilityChecker(), run_of()).verdict is Verdict.PASS
 
 
 def test_the_longest_window_counts_only_while_somebody_waited():

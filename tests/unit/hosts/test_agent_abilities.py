@@ -116,6 +116,24 @@ def test_an_end_by_the_kernel_is_no_crash_while_memory_is_short(
     assert process.ends_for_memory == (1 if is_short_of_memory and not crashes else 0)
 
 
+@pytest.mark.parametrize("is_short_of_memory", [True, False])
+def test_a_lost_connection_excuses_no_end(tmp_path: Path, is_short_of_memory: bool) -> None:
+    connection: Any = SimpleNamespace(host=SimpleNamespace(name="n1"))
+    process = RemoteProcess("athens", connection, "/nowhere", tmp_path, RunSecret.drawn())
+    process.is_short_of_memory = is_short_of_memory
+    process._begin(ended_channel(-1, is_connected=False))
+    assert process.excuse_ends() == 0
+    assert (process.take_crashes(), process.ends_for_memory) == ([-1], 0)
+    assert process.unreachable() == "the connection to n1 broke"
+
+
+def test_an_end_that_its_host_has_told_of_can_be_excused(tmp_path: Path) -> None:
+    connection: Any = SimpleNamespace(host=SimpleNamespace(name="n1"))
+    process = RemoteProcess("athens", connection, "/nowhere", tmp_path, RunSecret.drawn())
+    process._begin(ended_channel(1))
+    assert (process.excuse_ends(), process.excuse_ends(), process.take_crashes()) == (1, 0, [])
+
+
 class Deaf:
     """A connection to a host that cannot be reached any more."""
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 from patience import wait_until
 
+from faultline.harness.errors import HarnessError
 from faultline.systems_under_test.stores.followed_watch import FollowedWatch
 
 LAST = 1 << 30
@@ -21,7 +22,7 @@ class Watch(FollowedWatch):
     def __init__(self, first_member: int) -> None:
         super().__init__("servers", first_member)
         self.asked: list[tuple[int, bool]] = []
-        self.news: queue.Queue[str | int | OSError] = queue.Queue()
+        self.news: queue.Queue[str | int | Exception] = queue.Queue()
         self.start()
 
     def follow(self, member: int) -> None:
@@ -33,7 +34,7 @@ class Watch(FollowedWatch):
                 told = self.news.get(timeout=0.01)
             except queue.Empty:
                 continue
-            if isinstance(told, OSError):
+            if isinstance(told, Exception):
                 raise told
             if isinstance(told, str):
                 self.gap = told
@@ -64,6 +65,15 @@ def test_a_gap_is_told_once_with_the_content_of_the_same_member(watch: Watch) ->
     assert watch.asked == [(4, True), (4, True), (5, False)]
     states = [item for item in watch.log.drain() if item[0] == "state"]
     assert [reason for *_, reason in states] == [None, "discarded"]
+
+
+def test_a_mistake_of_the_adapter_is_raised_where_events_are_taken_and_is_no_silence_of_the_store(watch: Watch) -> None:
+    watch.news.put(KeyError("revision"))
+    wait_until(lambda: not watch.is_following)
+    with pytest.raises(
+        HarnessError, match=r"watch on servers ended by a mistake of the adapter: KeyError\('revision'\)"
+    ):
+        watch.log.drain()
 
 
 def test_a_watch_that_is_closed_asks_nobody_any_more(watch: Watch) -> None:

@@ -53,7 +53,7 @@ class HostCluster(NodeCluster):
 
     is_store = False
     agent_faults = LIMITS
-    """What is done through agents."""
+    """The faults that agents carry out."""
 
     def __init__(
         self, plan: Plan, system_path: str, host_set: HostSet, folder: Path, asked: frozenset[str] = frozenset()

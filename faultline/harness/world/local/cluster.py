@@ -30,7 +30,7 @@ from faultline.harness.world.ports import READY, NodeId, NodeStatus
 __all__ = ["STATUS_TIMEOUT_S", "Clients", "LocalCluster", "NodeCluster"]
 
 STATUS_TIMEOUT_S = 1.0
-"""How long a member may be silent until its role is taken for unknown: longer than a loaded machine lets it wait."""
+"""The silence after which a member's role is taken for unknown: longer than a loaded machine lets it wait."""
 _POLL_S = 0.01
 
 

@@ -40,7 +40,7 @@ HANDSHAKE_BYTES_MAX = 1_024
 """The bytes that a caller may send, of an unfinished frame, before it has proved its name."""
 
 HANDSHAKE_TIMEOUT_S = 10.0
-"""How long either end waits for the other's proof, until it hangs up."""
+"""The time for which either end waits for the other's proof, until it hangs up."""
 
 _NONCE_BYTES = 16
 _PASSWORD_CHARACTERS = 32

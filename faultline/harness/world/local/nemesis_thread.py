@@ -46,7 +46,7 @@ class NemesisThread:
         self._agenda: list[tuple[int, int, Callable[[], None]]] = []
         self._entered = 0
         self._stops_us: dict[int, tuple[int, int]] = {}
-        """When faults that are on will stop, and when the plan had them stop."""
+        """The moments when faults that are on will stop, and when the plan had them stop."""
         self._hurry = threading.Event()
         self._thread = threading.Thread(target=self._run, name="nemesis", daemon=True)
 

@@ -52,7 +52,7 @@ from faultline.harness.world.ports import Node, NodeId
 __all__ = ["ANSWERS_DESCRIPTOR", "NodeConfig", "load_system", "main"]
 
 ANSWERS_DESCRIPTOR = 3
-"""Where answers on the control channel go when standard input is no socket."""
+"""The destination of answers on the control channel when standard input is no socket."""
 EXIT_HARNESS_GONE = 71
 EXIT_CRASHED = 70
 

@@ -22,7 +22,7 @@ from faultline.harness.world.local.node_process import NodeConfig
 __all__ = ["START_TIMEOUT_S", "HeldProcess", "NodeProcess"]
 
 START_TIMEOUT_S = 30.0
-"""How long a node may take to come up: its imports alone take a loaded machine seconds."""
+"""The time that a node may take to come up: its imports alone take a loaded machine seconds."""
 SIGNAL_TIMEOUT_S = 5.0
 _LOG_TAIL_CHARACTERS = 600
 

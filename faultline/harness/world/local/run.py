@@ -45,7 +45,7 @@ __all__ = ["RealRun"]
 
 HEAL_TIMEOUT_S = 60.0
 LATE_FAULTS_S = (5.0, 20.0)
-"""How long the heal may wait for faults that are late: half as long as faults were planned for, within these bounds."""
+"""The bounds of the heal's wait for late faults: in between it waits half as long as faults were planned for."""
 
 _WATCH_S = 0.05
 _PROGRESS_S = 5.0

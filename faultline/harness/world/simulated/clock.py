@@ -11,7 +11,7 @@ from faultline.harness.world.simulated.scheduler import Scheduler
 __all__ = ["WALL_EPOCH_US", "SimulatedClock"]
 
 WALL_EPOCH_US = 1_700_000_000_000_000
-"""What a perfect wall clock shows at virtual time zero."""
+"""The time that a perfect wall clock shows at virtual time zero."""
 
 _MILLION = 1_000_000
 

@@ -19,7 +19,7 @@ from faultline.harness.world.simulated.scheduler import Scheduler
 __all__ = ["SimulatedTrace"]
 
 _ROWS_MAX = 50_000
-"""When there are so many rows, they are looked at in between: a long run must not keep all of its events."""
+"""The number of rows at which they are looked at in between: a long run must not keep all of its events."""
 
 _Row = tuple[int, str, msgspec.Struct]
 _EventType = type[msgspec.Struct]

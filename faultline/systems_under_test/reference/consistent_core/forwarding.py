@@ -45,7 +45,7 @@ class ForwardedAnswer(msgspec.Struct, frozen=True, tag="forwarded-answer"):
 
 
 FORWARDING_MESSAGES: tuple[type[Any], ...] = (ForwardedRequest, ForwardedAnswer)
-"""What servers say to each other for clients."""
+"""The messages between servers on behalf of clients."""
 
 
 class _RelayedClient(str):

@@ -15,10 +15,11 @@ _READ_FROM_FOLLOWERS = {
     "at-stamp": frozenset({"follower-reads", "read-your-writes"}),
     "no-wait": frozenset({"follower-reads", "read-your-writes"}),
 }
-"""Which workloads reads from followers are enough for, by the option `follower_reads`; `read-index` is for all."""
+"""The workloads for which reads from followers suffice, by the option `follower_reads`; `read-index` is for all."""
 
 _DRIFT_MARGIN_PERCENT = 19
-"""What an owner must leave unused of a lease when its clock and the leader's differ by a tenth, each its own way."""
+"""The share of a lease that an owner must leave unused when its clock and the leader's are a tenth off, each its own
+way."""
 
 
 def not_promised(asked: Asked) -> str | None:

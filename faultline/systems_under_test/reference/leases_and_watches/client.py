@@ -69,7 +69,7 @@ SERVICE_ERRORS = OutcomeRegistry(
         STALE_TOKEN,
     )
 )
-"""After these an operation certainly did not and will not happen; see `ServicedClient` for what is meant by that."""
+"""The errors after which an operation certainly did not and will not happen, in the sense of `ServicedClient`."""
 
 SERVICE_FUNCTIONS = (
     "acquire",

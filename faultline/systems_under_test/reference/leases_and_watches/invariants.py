@@ -34,7 +34,7 @@ __all__ = [
 
 _CLOCKS_MAY_DIFFER = 0.2
 _COMMIT_US_MAX = 1_500_000
-"""How long after the time of a lease its expiry may take to be applied when nothing is wrong any more."""
+"""The time within which the expiry of a lease must be applied when nothing is wrong any more."""
 
 
 class NoLeaseEndsEarly(ReportingInvariant):

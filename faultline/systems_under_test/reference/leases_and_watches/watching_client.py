@@ -32,7 +32,7 @@ from faultline.systems_under_test.reference.leases_and_watches.watching import N
 __all__ = ["ClientWatch", "ClientWatches"]
 
 REARMED = "re-armed"
-"""Why there is a state between two events of a one-time watch."""
+"""The reason for a state between two events of a one-time watch."""
 
 
 class ClientWatch:
@@ -45,7 +45,7 @@ class ClientWatch:
         self.number = number
         self.position: Position | None = None
         self.reached: Position | None = None
-        """How far it had got when it last began anew: what a server had said before that may come late."""
+        """The position at which it last began anew: messages that a server had sent before that may come late."""
         self.reason: str | None = None
         self.items: list[list[Any]] = []
         self._queue_max = queue_max

@@ -26,7 +26,7 @@ from faultline.systems_under_test.reference.shared.open_operation import TIMEOUT
 __all__ = ["PAXOS_KV_DEFINITE_ERRORS", "PaxosKvClient"]
 
 PAXOS_KV_DEFINITE_ERRORS = OutcomeRegistry((CAS_MISMATCH, INSUFFICIENT_QUANTITY, NO_SUCH_ACCOUNT, UNSUPPORTED))
-"""After these the operation certainly did not and will not happen. Every other error is indefinite."""
+"""The errors after which the operation certainly did not and will not happen. Every other error is indefinite."""
 
 _PAUSE_US = 20_000
 

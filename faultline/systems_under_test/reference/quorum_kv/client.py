@@ -43,7 +43,7 @@ NOT_ENOUGH_NODES = "not-enough-nodes"
 """No replica of the key answered, so the write was never sent."""
 
 DEFINITE_ERRORS = OutcomeRegistry((UNSUPPORTED, NOT_ENOUGH_NODES, OBSOLETE_VERSION))
-"""After these the operation certainly did not and will not happen."""
+"""The errors after which the operation certainly did not and will not happen."""
 
 
 class QuorumKeyValueClient:

@@ -28,7 +28,7 @@ class QuorumRegisterClient:
     """One logical client: implements `PortClient` over its ports."""
 
     definite = frozenset((UNSUPPORTED, NO_QUORUM_TO_ASK))
-    """After these errors nothing happened and nothing will."""
+    """The errors after which nothing happened and nothing will."""
 
     def __init__(self, ports: Ports, members: tuple[NodeId, ...], node: NodeId, settings: RegisterSettings) -> None:
         self._ports = ports

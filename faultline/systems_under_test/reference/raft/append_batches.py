@@ -33,7 +33,7 @@ REQUEST_TOO_LARGE = "request-too-large"
 """The error code of a command that fits into no batch; it was not and will not be executed."""
 
 QUEUE_MAX = 1_000
-"""How many commands may wait for their batch; an append frees the queue at once, so only a burst can fill it."""
+"""The number of commands that may wait for their batch; an append frees the queue, so only a burst can fill it."""
 
 
 class BatchAppended(msgspec.Struct, frozen=True):

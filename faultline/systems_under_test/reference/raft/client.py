@@ -52,7 +52,7 @@ NO_SESSION = "no-session"
 DEFINITE_ERRORS = OutcomeRegistry(
     (CAS_MISMATCH, INSUFFICIENT_QUANTITY, NO_SUCH_ACCOUNT, NO_SESSION, REQUEST_TOO_LARGE, UNSUPPORTED)
 )
-"""After these the operation certainly did not and will not happen. Every other error is indefinite."""
+"""The errors after which the operation certainly did not and will not happen. Every other error is indefinite."""
 
 _REGISTRATION = 0
 _PAUSE_US = 80_000

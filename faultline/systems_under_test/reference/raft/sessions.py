@@ -38,7 +38,7 @@ from faultline.systems_under_test.reference.shared.trace_events import (
 __all__ = ["REQUESTS_IN_FLIGHT", "SessionKeeping", "discard_policy"]
 
 REQUESTS_IN_FLIGHT = 1
-"""How many requests a client of `consistent-core` has in flight: it is asked for one operation at a time."""
+"""The requests that a client of `consistent-core` has in flight: it is asked for one operation at a time."""
 
 _SEEN_EVERY_ENTRIES = 32
 _REFUSALS = {UNKNOWN_SESSION: "expired-session-refused", REQUEST_DISCARDED: "discarded-request-refused"}

@@ -38,10 +38,10 @@ FLUSH_POLICIES = ("each-append", "interval", "never")
 """Before anything is acknowledged; or, unsafe by design, from a timer, or when the operating system pleases."""
 
 LOW_WATER_MARKS = ("snapshot", "time", "acknowledged", "off")
-"""What snapshots make superfluous; of that, what is old enough; of that, what all servers have stored; nothing."""
+"""Entries that a snapshot makes superfluous; of these, old ones; of these, those that all servers have stored; none."""
 
 DISCARD_POLICIES = ("last-responses", "one-at-a-time", "acknowledged")
-"""Which saved answers are kept: so many, the newest alone, or what the client has not acknowledged."""
+"""The saved answers that are kept: a number, the newest alone, or all that the client has not acknowledged."""
 
 
 class RaftSettings(Settings, frozen=True, kw_only=True):

@@ -172,9 +172,9 @@ ENTRIES = {
     "__vdso_gettimeofday": _LABELS["gettimeofday"],
     "__vdso_time": _LABELS["time"],
 }
-"""Where each function of the vDSO goes on, from the start of the blob."""
+"""The place where each function of the vDSO goes on, from the start of the blob."""
 BLOB = MAGIC + struct.pack("<q", _SETTINGS_OFFSET) + bytes(_SETTINGS * _SETTING.size) + _CODE
-"""What is written into a process: right clocks to begin with."""
+"""The bytes that are written into a process: right clocks to begin with."""
 
 
 def active_setting(blob: bytes) -> Setting:

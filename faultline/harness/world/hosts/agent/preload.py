@@ -36,7 +36,7 @@ _RECORD = struct.Struct("=QQ8q")
 """`struct ft_shared_s`: ticks, index, and the start by the clocks realtime, monotonic, raw, since boot."""
 _START_AT = 2
 _SEATS = 100_000
-"""So many may be in the semaphore at a time: one that is killed in there must not keep others out."""
+"""The processes that may be in the semaphore at a time: one that is killed in there must not keep others out."""
 _NS = 1_000_000_000
 _READINGS, _SHARP_NS = 5, 20_000_000
 _MAPPED = re.compile(r"([0-9a-f]+)-([0-9a-f]+) (\S+) \S+ \S+ \d+ *(.*)")

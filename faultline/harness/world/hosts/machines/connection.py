@@ -42,9 +42,9 @@ __all__ = ["CommandResult", "Connection", "Patience"]
 Result = TypeVar("Result")
 _READ_BYTES = 65_536
 OUTPUT_BYTES_MAX = 64 * 1024 * 1024
-"""How much a command may write; whatever a host sends, the harness keeps no more than that."""
+"""The bytes that a command may write; whatever a host sends, the harness keeps no more than that."""
 _LOGIN_UNANSWERED = "Authentication timeout."
-"""What paramiko says, as if the login had been refused, when a busy host has not answered it yet."""
+"""The words of paramiko, as if the login had been refused, when a busy host has not answered it yet."""
 
 # Hosts that are powered off break connections; paramiko would tell standard error, but callers get a typed error.
 logging.getLogger("paramiko").addHandler(logging.NullHandler())

@@ -17,7 +17,7 @@ from faultline.harness.world.hosts.clocks.clock_means import CLOCK_FAULTS, PROCE
 __all__ = ["HOST_OPTIONS", "SYNC_FAULTS", "checked_host_options", "host_option", "refuse_without_effect"]
 
 SYNC_FAULTS = frozenset({"fsync-fail"})
-"""What needs a supervisor of fsync."""
+"""The faults that need a supervisor of fsync."""
 
 HOST_OPTIONS: dict[str, OptionDescription] = {
     "fsync": OptionDescription(

@@ -38,7 +38,7 @@ class HostSet(Protocol):
     disks: HostDisks
     cables: Cables
     shares_clock: bool
-    """Whether all hosts and the harness run under one kernel, and so read one monotonic clock."""
+    """True when all hosts and the harness run under one kernel, and so read one monotonic clock."""
 
     def close(self) -> None:
         """Let the hosts go."""

@@ -53,7 +53,7 @@ __all__ = ["SETS", "NamespaceHosts"]
 _UP_TIMEOUT_S = 10.0
 _POLL_S = 0.005
 SETS = "faultline-hosts-"
-"""What the folders of sets are called, before the number of the process that made them."""
+"""The beginning of the names of sets' folders, before the number of the process that made them."""
 
 
 class NamespaceHosts:

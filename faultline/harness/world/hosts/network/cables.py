@@ -17,7 +17,7 @@ class Cables(Protocol):
     """The links of the hosts of one set to their network."""
 
     refusal: str
-    """Why they cannot be taken down; empty when they can."""
+    """The reason why they cannot be taken down; empty when they can."""
 
     def take_down(self, host: str) -> None:
         """Let the host's link be down."""

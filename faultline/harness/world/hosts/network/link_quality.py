@@ -16,12 +16,12 @@ __all__ = ["PROBE_BYTES", "ProbeResult", "judged", "probes_needed"]
 
 PROBE_BYTES = 1_000
 _HEADERS_BYTES = 28
-"""What IPv4 and UDP add to each."""
+"""The bytes that IPv4 and UDP add to each."""
 _UNSEEN = 1e-7
 _DEVIATIONS = 6.0
 _PROBES_MIN, _PROBES_MAX = 16, 1_000
 _SHARE_PROBES_MIN = 120
-"""So many tell a half from a twentieth."""
+"""The number of probes that tell a half from a twentieth."""
 _HEALTHY_PROBES = 3
 _RATE_SPAN_S = 0.04
 _AT_LEAST = 0.5

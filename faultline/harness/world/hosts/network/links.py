@@ -25,7 +25,7 @@ class LinkFaults(Protocol):
     """The links between the hosts of one set."""
 
     refusal: str
-    """Why links cannot be cut here; empty when they can."""
+    """The reason why links cannot be cut here; empty when they can."""
 
     def cut(self, links: Iterable[HostLink]) -> None:
         """Let nothing pass over `links`."""

@@ -27,7 +27,7 @@ class RuleTable:
         self._fleet = fleet
         self._name = name
         self.hosts: set[str] = set()
-        """Where it was made."""
+        """The hosts on which the table was made."""
 
     def put(self, rules: Mapping[str, str]) -> None:
         """Give each of these hosts its rules, all at the same time. Raises HostError or HostsFailed."""

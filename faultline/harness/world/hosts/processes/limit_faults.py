@@ -81,5 +81,5 @@ class NodeLimits:
         self._agents[node].ask("lift")
         # What has ended by now ended for want of memory; what ends later did not.
         self._processes[node].note_end()
-        self._processes[node].take_crashes()
+        self._processes[node].excuse_ends()
         self._processes[node].is_short_of_memory = False

@@ -36,7 +36,7 @@ _GONE = "gone"
 _DEAD = (_GONE, "Z", "X")
 _NO_CODE = -1
 _KILLED_BY_KERNEL = (_NO_CODE, 128 + 9)
-"""What SSH says of a process that a signal ended, and what a shell or supervisor says of one that SIGKILL ended."""
+"""The codes of SSH for a process that a signal ended, and of a shell or supervisor for one that SIGKILL ended."""
 
 
 class RemoteProcess:
@@ -57,7 +57,7 @@ class RemoteProcess:
         self.is_frozen = False
         self.is_short_of_memory = False
         self.ends_for_memory = 0
-        """How often the kernel killed it for want of memory while it was squeezed."""
+        """The number of times that the kernel killed it for want of memory while it was squeezed."""
         self.launcher: tuple[str, ...] = ()
         self._connection = connection
         self._guard = threading.Lock()
@@ -171,6 +171,18 @@ class RemoteProcess:
             crashes, self._crashes = self._crashes, []
         return crashes
 
+    def excuse_ends(self) -> int:
+        """Return the number of ends that the host has told of, which are no crashes from now on.
+
+        An end that a lost connection hides is not excused: it may be the node's own, or none at all.
+        """
+        self._note_crash()
+        with self._guard:
+            if self._connection_broke:
+                return 0
+            ends, self._crashes = self._crashes, []
+        return len(ends)
+
     def note_end(self) -> None:
         """Take note when the process has ended: its host's kernel knows it before SSH tells how it ended."""
         if self._pid is not None and not self.is_alive():
@@ -227,7 +239,8 @@ class RemoteProcess:
                 code = channel.recv_exit_status()
                 # SSH gives no code for a process that was killed, and none when the connection is lost.
                 self._connection_broke = code == _NO_CODE and not channel.get_transport().is_active()
-                if self.is_short_of_memory and code in _KILLED_BY_KERNEL:
+                is_for_memory = self.is_short_of_memory and code in _KILLED_BY_KERNEL
+                if is_for_memory and not self._connection_broke:
                     self.ends_for_memory += 1
                 else:
                     self._crashes.append(code)

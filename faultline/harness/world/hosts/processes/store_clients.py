@@ -24,11 +24,11 @@ from faultline.harness.world.ports import NodeId
 __all__ = ["BACK_OFF_S", "REST_S_MAX", "StoreClients"]
 
 BACK_OFF_S = (0.05, 0.1, 0.2, 0.4)
-"""How long a worker waits at most after each attempt in a row to connect, the last for all further ones. Half of it is
+"""The longest wait of a worker after each attempt in a row to connect, the last for all further ones. Half of it is
 drawn, so that workers do not come back together."""
 
 REST_S_MAX = 2.5
-"""After so long a worker without a connection tries an operation all the same."""
+"""The time after which a worker without a connection tries an operation all the same."""
 
 _SALT = 0xD6E8_FEB8_6659_FD93
 

@@ -42,7 +42,7 @@ class StoreProcess(RemoteProcess):
         self.store = store
         self.place = place
         self.founding_lines: int | None = None
-        """How many lines the member had logged when the cluster served for the first time; None before."""
+        """The number of lines that the member had logged when the cluster served for the first time; None before."""
 
     def install(self) -> None:
         """Write the member's files and prepare it, once, before its first start. Raises HarnessError."""

@@ -16,7 +16,7 @@ from faultline.harness.world.ports import NodeId
 __all__ = ["DISK_FAULTS", "SYNC_FAULTS", "ClusterDisks"]
 
 DISK_FAULTS = frozenset({"power-off", "disk-full", "disk-read-only", "disk-stall"})
-"""What needs disks of the hosts' own."""
+"""The faults that need disks of the hosts' own."""
 
 
 class ClusterDisks:
@@ -87,7 +87,7 @@ class ClusterDisks:
 
     def note_ends(self) -> None:
         """Count the ends of nodes that are excused, so that they are no findings."""
-        self._ended += sum(len(self._processes[node].take_crashes()) for node in tuple(self._excused))
+        self._ended += sum(self._processes[node].excuse_ends() for node in tuple(self._excused))
 
     async def _everywhere(self, action: Callable[[NodeId], None]) -> None:
         await asyncio.gather(*(asyncio.to_thread(action, node) for node in self._processes))

@@ -39,7 +39,7 @@ from typing import NoReturn
 __all__ = ["ANSWERS", "be_supervised", "install", "main", "program"]
 
 ANSWERS = {"lies": 0, "fails": errno.EIO}
-"""What the filtered calls come to, by the name of the filter."""
+"""The effect of the filtered calls, by the name of the filter."""
 
 # The audit architecture, and the numbers of fsync, fdatasync, sync_file_range, msync, sync and syncfs.
 _MACHINES = {

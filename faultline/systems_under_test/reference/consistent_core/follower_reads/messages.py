@@ -42,7 +42,7 @@ VERSION_COMPACTED = "version-compacted"
 """The past that the stamp points to is not kept any more; read something newer."""
 
 REFUSALS = frozenset((NOT_HEARD, TOO_STALE, WAIT_TIMEOUT, OFFSET_NOT_AVAILABLE, OFFSET_OUT_OF_RANGE, VERSION_COMPACTED))
-"""After these a client asks elsewhere."""
+"""The refusals after which a client asks elsewhere."""
 
 
 class FollowerRead(msgspec.Struct, frozen=True, tag="follower-read"):
