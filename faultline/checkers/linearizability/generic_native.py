@@ -78,7 +78,7 @@ def _opened(module: Any, part: Part[Any, Any, Any], budget: Budget, request: arr
 
 def _times(operations: Sequence[Operation[Any, Any]]) -> tuple[array[int], array[int]]:
     """Return the calls and the returns, -1 for pending ones; times that do not fit are replaced by their ranks."""
-    calls = [operation.call for operation in operations]
+    calls: list[Any] = [operation.call for operation in operations]
     returns: list[Any] = [-1 if operation.return_ == PENDING else operation.return_ for operation in operations]
     if all(type(time) is int and 0 <= time < _TIME_MAX for time in calls) and all(
         type(time) is int and -1 <= time < _TIME_MAX for time in returns
