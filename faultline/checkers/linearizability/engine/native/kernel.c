@@ -4,10 +4,13 @@
 #include "replay.c"
 #include "slots.c"
 #include "zones.c"
+#include "frontier.c"
+#include "verify.c"
 
 #include "kernel.h"
+#include "proofs.c"
 
-#define KERNEL_VERSION 2
+#define KERNEL_VERSION 3
 #define PATIENCE 8
 
 typedef struct {
