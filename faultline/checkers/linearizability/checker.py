@@ -87,8 +87,11 @@ class LinearizabilityChecker:
         legal = {key: legal_key(key, decision) for key, decision in together if decision.is_legal}
         if together and len(legal) == len(together):
             return list(legal.values())
-        by_key = history.rows_by_key()
-        return [legal.get(key) or self.judge_key(history, key, rows, budget) for key, rows in by_key.items()]
+        known = dict(together)
+        return [
+            legal.get(key) or judge_key(self._data_type, history, key, rows, budget, self.clock, known.get(key))
+            for key, rows in history.rows_by_key().items()
+        ]
 
     def judge_key(
         self, history: History, key: str | None, rows: Sequence[int], budget: Budget | None = None

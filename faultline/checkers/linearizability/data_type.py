@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, Protocol, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar
 
 from faultline.checkers.linearizability.decision import Decision
 from faultline.checkers.porcupine.budget import Budget
 from faultline.harness.history import History
 from faultline.harness.verdict import Finding
 
-__all__ = ["NON_LINEARIZABLE", "AnyCall", "Clock", "DataType", "Evidence", "TimedCall"]
+__all__ = ["NON_LINEARIZABLE", "AnyCall", "Clock", "Cut", "DataType", "Evidence", "TimedCall"]
 
 Clock = Literal["seconds", "events"]
 """The unit in which findings give moments: seconds, or the number of the event where a history has no times."""
@@ -40,14 +40,26 @@ class TimedCall(Protocol):
 AnyCall = TypeVar("AnyCall", bound=TimedCall)
 
 
+class Cut(NamedTuple):
+    """All that is possible when an operation returns: every order of the `ended` ones before it leaves one of `states`.
+
+    Values are as the history has them; none of the operations then open leads to what the one that returns demands.
+    """
+
+    ended: int
+    states: tuple[Any, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Evidence(Generic[AnyCall]):
-    """Why a key is illegal: the few operations that show it, confirmed by a second engine.
+    """Why a key is illegal: the few operations that show it, confirmed by a certificate or a second engine.
 
     `core` holds the operations as far as they constrain; of them, `refused` is the one that cannot be placed. `order`
     is the longest way to place others before it, `state` the value where that ends, as the history has it.
     `longest_prefix` counts the completed operations of the whole key, in order of return, before the first that cannot
     be placed. The `anomaly` is shown by the operation in the row `accused`, and contradicts the one in `against`.
+
+    Where many operations are needed, there is a `cut` instead, and `core` holds those open at it.
     """
 
     core: tuple[AnyCall, ...]
@@ -59,6 +71,7 @@ class Evidence(Generic[AnyCall]):
     anomaly: str = NON_LINEARIZABLE
     accused: int = 0
     against: int | None = None
+    cut: Cut | None = None
 
 
 class DataType(Protocol[AnyCall]):
@@ -71,10 +84,16 @@ class DataType(Protocol[AnyCall]):
         """
 
     def decide_together(self, history: History, budget: Budget) -> list[tuple[str | None, Decision]] | None:
-        """Decide all keys of `history` in one call, in order of first use; None when no engine takes them together."""
+        """Decide all keys of `history` in one call, in order of first use; None when no engine takes them together.
 
-    def decide(self, calls: Sequence[AnyCall], budget: Budget) -> Decision:
-        """Decide one key; positions in the decision are those in `calls`."""
+        A decision that is not legal names operations by their rows in the history.
+        """
+
+    def decide(self, calls: Sequence[AnyCall], budget: Budget, known: Decision | None = None) -> Decision:
+        """Decide one key; positions in the decision are those in `calls`.
+
+        `known` is the decision of `decide_together` on this key, where there is one.
+        """
 
     def evidence(
         self, history: History, rows: Sequence[int], calls: Sequence[AnyCall], decision: Decision, budget: Budget

@@ -8,10 +8,13 @@ them (the checker, the evidence, a replay) reads one type and need not know whic
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Sequence
-from typing import Literal
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
+
+if TYPE_CHECKING:
+    from faultline.checkers.linearizability.certificates import Certificate
 
 __all__ = ["Decision", "EngineName", "Legality", "hand_over", "illegal", "legal", "worst"]
 
@@ -39,7 +42,8 @@ class Decision(msgspec.Struct, frozen=True):
     `furthest` when a look-ahead foresaw the end.
     `reason`: in words, why a monitor refused the part, or why it cannot decide it.
     `handed_over`: why the engine that was asked first did not decide.
-    `steps`: the configurations visited. `is_confirmed`: a replay of the order, or a second engine, agrees.
+    `steps`: the configurations visited. `is_confirmed`: a replay of the order, a second engine, or the verifier agrees.
+    `certificate`: of an illegal part, the verified certificate, if the frontier could make one.
     """
 
     legality: Legality
@@ -52,6 +56,7 @@ class Decision(msgspec.Struct, frozen=True):
     reason: str = ""
     handed_over: str = ""
     is_confirmed: bool = False
+    certificate: Certificate | None = None
 
     @property
     def is_legal(self) -> bool:
@@ -67,6 +72,11 @@ class Decision(msgspec.Struct, frozen=True):
     def is_unknown(self) -> bool:
         """True when the engine gave up, or does not decide parts of this kind."""
         return self.legality is Legality.UNKNOWN
+
+    def renamed(self, names: Sequence[int] | Mapping[int, int]) -> Decision:
+        """Return the decision with `names[i]` for each operation i; a certificate keeps its own numbers."""
+        core, order = tuple(names[i] for i in self.core), [names[i] for i in self.order]
+        return msgspec.structs.replace(self, core=core, order=order)
 
 
 def legal(order: Sequence[int]) -> Decision:

@@ -1,19 +1,24 @@
-"""From an illegal register history to the few operations that prove it.
+"""From an illegal register history to the few operations that show it.
 
 First the history is cut where it becomes illegal: at the first return, in order of returns, by which its operation
-cannot have been linearized. Operations open at that moment may still happen, or not. The rest is `minimise`d, and the
-port of Porcupine has the last word on the operations that remain (or, when these are too hard for it, on the prefix):
-every step was a relaxation, so a core that it refuses, it would refuse in full.
+cannot have been linearized. Operations open at that moment may still happen, or not. The rest is `minimise`d. Every
+step was a relaxation, so a certificate for the core that remains is one for the whole history, and where that has a
+certificate the core needs none.
+
+A core may be large: among few values every write of one that was seen must stay, since it may be the one. Then a *cut*
+tells more: the values that the register can have held when the operation returned, which the frontier knows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 
+from faultline.checkers.linearizability.certificates import Relaxed
+from faultline.checkers.linearizability.cuts import CORE_MAX, cut_of, evidence_of_cut
 from faultline.checkers.linearizability.data_type import Evidence
 from faultline.checkers.linearizability.decision import Decision
+from faultline.checkers.linearizability.engine.registers import columns_of
 from faultline.checkers.linearizability.minimise import ShrinkBudget, minimise
-from faultline.checkers.linearizability.models import referee_operations, register_model
 from faultline.checkers.linearizability.operations import (
     AVOID,
     BEGINNING,
@@ -23,39 +28,42 @@ from faultline.checkers.linearizability.operations import (
     WRITE,
     RegisterOperation,
 )
-from faultline.checkers.linearizability.referee import confirms
+from faultline.checkers.linearizability.refutation import refute_relaxed
 from faultline.checkers.linearizability.search import decide, illegal_prefix, search
 from faultline.checkers.porcupine.budget import Budget
 
 __all__ = ["likely_cores", "register_evidence", "relaxations"]
 
 
-_CORE_BUDGET = Budget(50_000)
-"""The steps that the referee may spend on a core. A large one with many optional operations can be harder than its
-prefix."""
+_GUESS_MAX = 64
+"""The largest guess that is made smaller where the history has a cut to tell."""
 
 
 def register_evidence(
     operations: Sequence[RegisterOperation], found: Decision, initial: Hashable, budget: Budget
 ) -> Evidence[RegisterOperation] | None:
-    """Return the evidence for a register that `search` `found` illegal, confirmed by the referee, or None.
+    """Return the evidence for a register that `search` `found` illegal, or None when no certificate could be made.
 
     A register that was not decided may still be shown illegal, if the trouble is close to where the search stopped.
     """
     shrinking, guessing = ShrinkBudget(budget), ShrinkBudget(budget)
+    cut = _cut(operations, found)
 
     def is_illegal(candidate: Sequence[RegisterOperation], within: ShrinkBudget = shrinking) -> bool:
         return within.proves_illegal(decide(candidate, initial, within.next()))
 
     prefix = illegal_prefix(operations, found.furthest)
     # A guess that is illegal spares the minimisation most of its checks: it begins with a few operations, not with all.
-    likely = next((guess for guess in likely_cores(prefix) if is_illegal(guess, guessing)), None)
+    guesses = (guess for guess in likely_cores(prefix) if cut is None or len(guess) <= _GUESS_MAX)
+    likely = next((guess for guess in guesses if is_illegal(guess, guessing)), None)
+    if likely is None and cut is not None and len(prefix) > _GUESS_MAX:
+        return cut
     if likely is None and not found.is_illegal:
         return None
     core, is_minimal = minimise(likely or prefix, is_illegal, relaxations)
-    # What the referee refuses after relaxations it would refuse before them. The prefix has no optional operations but
-    # those of the history, so that it can be confirmed where a core with many of them is too hard.
-    if not (_is_confirmed(core, initial, _CORE_BUDGET) or _is_confirmed(prefix, initial, budget)):
+    if cut is not None and len(core) > CORE_MAX:
+        return cut
+    if found.certificate is None and not _is_certified(operations, core, initial, budget):
         return None
     is_complete = is_minimal and not shrinking.is_spent
     final = search(core, initial, budget)
@@ -64,8 +72,29 @@ def register_evidence(
     return Evidence(tuple(core), refused, found.furthest, is_complete, order, accused=refused.row)
 
 
-def _is_confirmed(operations: Sequence[RegisterOperation], initial: Hashable, budget: Budget) -> bool:
-    return confirms(register_model(initial), referee_operations(operations), budget)
+def _is_certified(
+    operations: Sequence[RegisterOperation], core: Sequence[RegisterOperation], initial: Hashable, budget: Budget
+) -> bool:
+    """Return whether `core`, which was made of `operations` by relaxations, has a certificate."""
+    position = {operation.row: i for i, operation in enumerate(operations)}
+    relaxed = [
+        Relaxed(
+            position[kept.row],
+            kept.call != operations[position[kept.row]].call,
+            kept.return_ != operations[position[kept.row]].return_,
+        )
+        for kept in sorted(core, key=lambda kept: position[kept.row])
+    ]
+    return refute_relaxed(columns_of(operations, initial), relaxed, budget) is not None
+
+
+def _cut(operations: Sequence[RegisterOperation], found: Decision) -> Evidence[RegisterOperation] | None:
+    """Return the cut at which the frontier ended as evidence; None when no certificate speaks of all operations."""
+    cut = cut_of(found)
+    if cut is None:
+        return None
+    returning = sorted((operation for operation in operations if operation.return_ != INFINITY), key=_by_return)
+    return evidence_of_cut(operations, returning[found.furthest], cut)
 
 
 def _by_return(operation: RegisterOperation) -> int:

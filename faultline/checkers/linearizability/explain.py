@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from faultline.checkers.common.words import counted
-from faultline.checkers.linearizability.data_type import AnyCall, Clock, Evidence
+from faultline.checkers.linearizability.data_type import AnyCall, Clock, Cut, Evidence
 from faultline.harness.history import OPEN, History
 
 __all__ = ["describe_row", "describe_value", "explain", "moment", "seconds"]
@@ -19,6 +19,8 @@ def explain(
 ) -> str:
     """Return the anomaly as a sentence: who saw what when, what it contradicts, how few operations show it."""
     speaker = _Speaker(history, clock)
+    if evidence.cut is not None:
+        return f"{speaker.accusation(evidence.accused, key)}, {speaker.possible(evidence.accused, evidence.cut, key)}."
     enough = (
         f"{core_size} of {counted(len(history), 'operation')} {'suffice' if core_size > 1 else 'suffices'} to show it"
     )
@@ -88,6 +90,18 @@ class _Speaker:
             return f"although {self.whose(other)} of it began only {self._at(self.began(other), '')}"
         known = f"although {self.fact(other)} {self._at(self.ended(other), '')}"
         return f"{known}, and no later operation saw it" if anomaly == "lost-write" else known
+
+    def possible(self, row: int, cut: Cut, key: str | None) -> str:
+        """Tell what else could be there when the operation in `row` returned."""
+        place = key if key is not None else "the register"
+        ended = f"every order of the {counted(cut.ended, 'operation')} that had ended before"
+        values = sorted(map(describe_value, cut.states))
+        told = (
+            " or ".join(filter(None, (", ".join(values[:-1]), *values[-1:]))) or "a value that no operation looks for"
+        )
+        if self.history.f[row] == "cas" and self.history.outcome[row] == "fail":
+            return f"although {ended} leaves {told} in {place}, and none still under way changes that in time"
+        return f"although {place} could only hold {told} by then: {ended} leaves that, and none still under way helps"
 
     def fact(self, row: int) -> str:
         """Tell what the contradicting operation had established by its end."""

@@ -39,6 +39,11 @@ def anomaly_finding(history: History, key: str | None, evidence: Evidence[AnyCal
             "refused": sorted(operation.row for operation in evidence.core if operation.row not in placed),
             "longest_prefix": evidence.longest_prefix,
             "minimal": evidence.is_minimal,
+            **(
+                {}
+                if evidence.cut is None
+                else {"cut": {"states": list(evidence.cut.states), "ended": evidence.cut.ended}}
+            ),
         },
     )
 

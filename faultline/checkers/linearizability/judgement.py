@@ -44,13 +44,16 @@ def judge_key(
     rows: Sequence[int],
     budget: Budget,
     clock: Clock = "seconds",
+    known: Decision | None = None,
 ) -> KeyJudgement:
-    """Judge `key`, an object of `data_type` whose operations are in `rows`.
+    """Judge `key`, an object of `data_type` whose operations are in `rows`; `known` is the engine's decision, if it has
+    made one.
 
-    Each verdict was verified independently: a linearization was replayed, and evidence was confirmed by another engine.
+    Each verdict was verified independently: a linearization was replayed, a certificate of illegality was verified, or
+    evidence was confirmed by another engine.
     """
     calls = data_type.calls(history, rows)
-    decision = data_type.decide(calls, budget)
+    decision = data_type.decide(calls, budget, known)
     if decision.is_legal:
         return legal_key(key, decision)
     evidence = data_type.evidence(history, rows, calls, decision, budget)

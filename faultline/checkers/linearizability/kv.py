@@ -1,8 +1,8 @@
 """Strings on the road: one for each key, put or appended to, and read (get).
 
-The engine judges the texts that gets answered (see `engine.texts`), and the port of Porcupine confirms its refusals.
-The illegal prefix is found by bisection: a longer prefix than an illegal one is illegal too, since operations that had
-not returned by its end may still happen, or not.
+The engine judges the texts that gets answered (see `engine.texts`), and its refusals get certificates (see
+`refutation`). Where a certificate does not tell the illegal prefix it is found by bisection: a longer prefix than an
+illegal one is illegal too, since operations that had not returned by its end may still happen, or not.
 """
 
 from __future__ import annotations
@@ -12,18 +12,20 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
-from faultline.checkers.linearizability.data_type import NON_LINEARIZABLE, Clock, Evidence
+from faultline.checkers.linearizability.cuts import CORE_MAX, cut_of, evidence_of_cut
+from faultline.checkers.linearizability.data_type import NON_LINEARIZABLE, Clock, Cut, Evidence
 from faultline.checkers.linearizability.decision import Decision
 from faultline.checkers.linearizability.engine.batch import check_columns
+from faultline.checkers.linearizability.engine.columns import PENDING
 from faultline.checkers.linearizability.engine.texts import text_columns
 from faultline.checkers.linearizability.finding import anomaly_finding
 from faultline.checkers.linearizability.minimise import ShrinkBudget, minimise
 from faultline.checkers.linearizability.models import KV_MODEL, KvInput
 from faultline.checkers.linearizability.operations import BEGINNING, INFINITY
-from faultline.checkers.linearizability.referee import confirms, decide_by_port
+from faultline.checkers.linearizability.refutation import certify
 from faultline.checkers.linearizability.undecided import ruled_out, undecided
+from faultline.checkers.porcupine import model as porcupine
 from faultline.checkers.porcupine.budget import Budget
-from faultline.checkers.porcupine.model import PENDING, Model, Operation
 from faultline.harness.errors import UsageError
 from faultline.harness.history import History
 from faultline.harness.verdict import Finding
@@ -58,17 +60,27 @@ class Strings:
         """Decide all keys in one call of the engine."""
         by_key = history.rows_by_key().items()
         columns = text_columns((key, kv_operations(history, rows)) for key, rows in by_key)
-        return list(zip(columns.keys, check_columns(columns, budget)))
+        decisions = check_columns(columns, budget)
+        return [
+            (key, decision if decision.is_legal else decision.renamed(columns.row))
+            for key, decision in zip(columns.keys, decisions)
+        ]
 
-    def decide(self, calls: Sequence[KvOperation], budget: Budget) -> Decision:
-        """Decide one string."""
+    def decide(self, calls: Sequence[KvOperation], budget: Budget, known: Decision | None = None) -> Decision:
+        """Decide one string; an illegal one by the first return that makes it so, if its certificate tells that."""
         columns = text_columns([(None, calls)])
-        decision = check_columns(columns, budget)[0]
+        if known is None:
+            decision = check_columns(columns, budget)[0]
+        else:
+            decision = known.renamed({row: i for i, row in enumerate(columns.row)})
+        decision, furthest = certify(columns, decision, budget)
         # The columns leave out appends of nothing, so positions there are translated by way of the rows.
         place = {operation.row: position for position, operation in enumerate(calls)}
-        in_calls = [place[row] for row in columns.row]
-        core = tuple(in_calls[i] for i in decision.core)
-        return replace(decision, order=[in_calls[i] for i in decision.order], core=core)
+        if furthest is not None:
+            returns = sorted(return_ for return_ in columns.return_ if return_ != PENDING)
+            ended = sum(operation.return_ < returns[furthest] for operation in calls)
+            decision = replace(decision, furthest=ended)
+        return decision.renamed([place[row] for row in columns.row])
 
     def evidence(
         self,
@@ -78,19 +90,30 @@ class Strings:
         decision: Decision,
         budget: Budget,
     ) -> Evidence[KvOperation] | None:
-        """Return the confirmed core of an illegal string, with the name of its anomaly."""
+        """Return the core of an illegal string with the name of its anomaly, or the cut where it becomes illegal."""
         if not decision.is_illegal:
             return None
-        shrinking = ShrinkBudget(budget)
-        prefix, longest = _shortest_illegal_prefix(calls, shrinking)
-        core, is_minimal = minimise(prefix, lambda candidate: _is_illegal(candidate, shrinking), kv_relaxations)
-        if not confirms(live_model(core), referee_kv(core), budget):
+        shrinking, cut = ShrinkBudget(budget), cut_of(decision)
+        if cut is None:
+            prefix, longest = _shortest_illegal_prefix(calls, shrinking)
+        else:
+            longest = decision.furthest
+            prefix = _prefix(calls, sorted(operation.return_ for operation in calls)[longest])
+        if cut is not None and len(prefix) > _SMALL:
+            return _told_by_cut(calls, cut)
+        likely = _likely_core(calls, decision)
+        if likely is None or not _is_illegal(likely, shrinking):
+            likely = prefix
+        core, is_minimal = minimise(likely, lambda candidate: _is_illegal(candidate, shrinking), kv_relaxations)
+        if cut is not None and len(core) > CORE_MAX:
+            return _told_by_cut(calls, cut)
+        if decision.certificate is None and not _is_certified(core, budget):
             return None
         telling = ShrinkBudget(budget)
         end = _shortest_illegal_prefix(core, telling)[1]
-        refused = sorted(core, key=lambda operation: operation.return_)[end]
-        partial = decide_by_port(live_model(core), referee_kv(core), telling.next(), verbose=True)
-        order = tuple(core[position] for position in partial.order)
+        by_return = sorted(core, key=lambda operation: operation.return_)
+        refused = by_return[end]
+        order = _order(_prefix(core, by_return[end - 1].return_), telling) if end else ()
         anomaly, against = _classify(core, refused, calls)
         return Evidence(
             core=tuple(core),
@@ -153,17 +176,21 @@ def kv_operations(history: History, rows: Sequence[int]) -> list[KvOperation]:
     return operations
 
 
-def referee_kv(operations: Sequence[KvOperation]) -> list[Operation[KvInput, str | None]]:
+def referee_kv(operations: Sequence[KvOperation]) -> list[porcupine.Operation[KvInput, str | None]]:
     """Return the operations in the form that the port of Porcupine takes."""
     return [
-        Operation(
-            0, KvInput(f, "", text), call, text if f == "get" else None, PENDING if return_ == INFINITY else return_
+        porcupine.Operation(
+            0,
+            KvInput(f, "", text),
+            call,
+            text if f == "get" else None,
+            porcupine.PENDING if return_ == INFINITY else return_,
         )
         for f, text, call, return_, _ in operations
     ]
 
 
-def live_model(operations: Sequence[KvOperation]) -> Model[str | None, KvInput, str | None]:
+def live_model(operations: Sequence[KvOperation]) -> porcupine.Model[str | None, KvInput, str | None]:
     """Return the model as far as the gets of `operations` can tell, so that optional operations do not explode.
 
     A string that is not the beginning of any answer can only be seen again after a put, so all such strings are one
@@ -178,7 +205,43 @@ def live_model(operations: Sequence[KvOperation]) -> Model[str | None, KvInput, 
         after = text if text is not None and any(seen.startswith(text) for seen in answers) else None
         return True, after
 
-    return Model(init=lambda: "", step=step)
+    return porcupine.Model(init=lambda: "", step=step)
+
+
+_SMALL = 64
+"""The longest prefix that is made smaller where there is a cut to tell."""
+
+
+def _told_by_cut(calls: Sequence[KvOperation], cut: Cut) -> Evidence[KvOperation]:
+    refused = sorted(calls, key=lambda operation: operation.return_)[cut.ended]
+    return evidence_of_cut(calls, refused, cut)
+
+
+def _likely_core(calls: Sequence[KvOperation], decision: Decision) -> list[KvOperation] | None:
+    """Return what the certificate keeps, with all else that changes the string made free; None when it keeps all."""
+    certificate = decision.certificate
+    if certificate is None or certificate.relaxed is None:
+        return None
+    kept = {certificate.columns.row[each.operation] for each in certificate.relaxed}
+    return [
+        operation if operation.row in kept else operation._replace(call=BEGINNING, return_=INFINITY)
+        for operation in calls
+        if operation.row in kept or operation.f != "get"
+    ]
+
+
+def _is_certified(core: Sequence[KvOperation], budget: Budget) -> bool:
+    """Return whether `core`, which was made by relaxations, has a certificate."""
+    columns = text_columns([(None, core)])
+    decision, _ = certify(columns, check_columns(columns, budget)[0], budget)
+    return decision.certificate is not None
+
+
+def _order(operations: Sequence[KvOperation], within: ShrinkBudget) -> tuple[KvOperation, ...]:
+    """Return a linearization of `operations`, which have one, or the longest part of it that was found."""
+    columns = text_columns([(None, operations)])
+    by_row = {operation.row: operation for operation in operations}
+    return tuple(by_row[columns.row[i]] for i in check_columns(columns, within.next())[0].order)
 
 
 def _is_illegal(operations: Sequence[KvOperation], shrinking: ShrinkBudget) -> bool:

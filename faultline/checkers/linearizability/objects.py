@@ -72,7 +72,7 @@ class Objects:
     def decide_together(self, history: History, budget: Budget) -> None:
         """Decide nothing: monitors take one object at a time."""
 
-    def decide(self, calls: Sequence[ObjectCall], budget: Budget) -> Decision:
+    def decide(self, calls: Sequence[ObjectCall], budget: Budget, known: Decision | None = None) -> Decision:
         """Decide one object: by its monitor where that can, by the search where it hands over."""
         return decide(self.name, [call.operation for call in calls], budget)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from faultline.checkers.linearizability.data_type import Clock, Evidence
+from faultline.checkers.linearizability.data_type import Clock, Cut, Evidence
 from faultline.checkers.linearizability.decision import Decision
 from faultline.checkers.linearizability.engine.batch import check_columns
 from faultline.checkers.linearizability.engine.registers import columns_of, register_columns
@@ -35,11 +35,17 @@ class Registers:
     def decide_together(self, history: History, budget: Budget) -> list[tuple[str | None, Decision]]:
         """Decide all keys in one call of the engine."""
         columns = register_columns(history, self._failed_cas, self._functions)
-        return list(zip(columns.keys, check_columns(columns, budget)))
+        decisions = check_columns(columns, budget)
+        return [
+            (key, decision if decision.is_legal else decision.renamed(columns.row))
+            for key, decision in zip(columns.keys, decisions)
+        ]
 
-    def decide(self, calls: Sequence[RegisterOperation], budget: Budget) -> Decision:
+    def decide(self, calls: Sequence[RegisterOperation], budget: Budget, known: Decision | None = None) -> Decision:
         """Decide one register; an illegal one by the first return that makes it so."""
-        return search(calls, None, budget)
+        if known is not None:
+            known = known.renamed({call.row: position for position, call in enumerate(calls)})
+        return search(calls, None, budget, known)
 
     def evidence(
         self,
@@ -56,6 +62,8 @@ class Registers:
         evidence = register_evidence(calls, decision, None, budget)
         if evidence is None:
             return None
+        if evidence.cut is not None:
+            return replace(evidence, cut=_as_written(history, calls, evidence.cut))
         return replace(classify(history, rows, calls, evidence), state=_state_after(history, evidence.order))
 
     def finding(
@@ -97,10 +105,18 @@ class Registers:
         )
 
 
+def _as_written(history: History, calls: Sequence[RegisterOperation], cut: Cut) -> Cut:
+    """Return the cut with values as the history has them; one that no operation put is that of the beginning."""
+    written = {call.produce: _written(history, call) for call in calls if call.kind >= WRITE}
+    return cut._replace(states=tuple(written.get(state) for state in cut.states))
+
+
 def _state_after(history: History, order: Sequence[RegisterOperation]) -> Any:
     """Return the value of the register after `order`, as the history has it."""
     last = next((operation for operation in reversed(order) if operation.kind >= WRITE), None)
-    if last is None:
-        return None
-    value = history.value[last.row]
-    return value[1] if history.f[last.row] == "cas" else value
+    return None if last is None else _written(history, last)
+
+
+def _written(history: History, operation: RegisterOperation) -> Any:
+    value = history.value[operation.row]
+    return value[1] if history.f[operation.row] == "cas" else value

@@ -1,8 +1,10 @@
 """Looking for a linearization of one register.
 
-The engine (`engine.batch`) decides. It refuses a history for the first reason that it finds, which may be near its end.
-A reader, and the search for a small core, want the first return, in order of returns, that cannot be explained. It is
-found by cutting the history at one return after another, beginning where the engine found its reason.
+The engine (`engine.batch`) decides, and `refutation` makes its refusal a certificate. The engine refuses a history for
+the first reason that it finds, which may be near its end. A reader, and the search for a small core, want the first
+return, in order of returns, that cannot be explained. The frontier ends exactly there. Where the certificate is that of
+a relaxation, or there is none, it is found by cutting the history at one return after another, beginning where the
+engine found its reason.
 """
 
 from __future__ import annotations
@@ -20,16 +22,31 @@ from faultline.checkers.porcupine.budget import UNLIMITED, Budget
 __all__ = ["decide", "illegal_prefix", "search"]
 
 
-def search(operations: Sequence[RegisterOperation], initial: Hashable = None, budget: Budget = UNLIMITED) -> Decision:
+def search(
+    operations: Sequence[RegisterOperation],
+    initial: Hashable = None,
+    budget: Budget = UNLIMITED,
+    known: Decision | None = None,
+) -> Decision:
     """Look for a linearization of `operations` on one register that holds `initial` at first.
 
     When there is none, `furthest` is the first return that makes the history illegal, and `order` the longest one of
-    what came before that.
+    what came before that. `known` is what the engine has already said of them.
     """
-    found = decide(operations, initial, budget)
+    columns = columns_of(operations, initial)
+    found = check_columns(columns, budget)[0] if known is None else known
+    if found.is_legal:
+        return found
+    from faultline.checkers.linearizability.refutation import certify
+
+    found, furthest = certify(columns, found, budget)
     if not found.is_illegal:
         return found
-    furthest = _first_illegal_return(operations, initial, budget, found)
+    if furthest is None:
+        furthest = _first_illegal_return(operations, initial, budget, found)
+    elif furthest == found.furthest:
+        # The search stopped at this return for the first time with the order that it gave.
+        return found
     before = illegal_prefix(operations, furthest - 1) if furthest else []
     longest = decide(before, initial, budget)
     place = {operation.row: position for position, operation in enumerate(operations)}

@@ -9,8 +9,11 @@
 #include "monitor.c"
 #include "sets.c"
 #include "generic.c"
+#include "frontier.c"
+#include "verify.c"
 
 #include "kernel.h"
+#include "proofs.c"
 
 #define KERNEL_VERSION 3
 #define PATIENCE 8

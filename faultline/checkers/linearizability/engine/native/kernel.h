@@ -40,3 +40,24 @@ int32_t faultline_generic_order(const GenericSearch *search, int32_t *order);
 int32_t faultline_generic_configuration(const GenericSearch *search, int64_t number, int32_t *record);
 int32_t faultline_generic_is_still(const GenericSearch *search, int32_t class_);
 void faultline_generic_close(GenericSearch *search);
+/* The frontier of one key: the columns as above, without `key`. Returns NULL when memory ran out; otherwise `told` gets
+   the verdict (0 legal, 1 illegal, 2 given up after so many looks, or too long), the number of the return that makes
+   the key illegal, the looks, and the lengths of the arrays that `faultline_take_refutation` fills: of
+   rank and state (the two arrays of beginnings are one longer), of ahead and of used. Forget what was returned. */
+typedef struct FaultlineRefutation FaultlineRefutation;
+FaultlineRefutation *faultline_refute(
+    int32_t size, int32_t values, const int8_t *kind, const int32_t *demand, const int32_t *produce,
+    const int64_t *call, const int64_t *return_, int32_t edges, const int32_t *edge_from, const int32_t *edge_to,
+    int64_t looks_max, double timeout_s, int64_t *told);
+void faultline_take_refutation(
+    const FaultlineRefutation *found, int32_t *rank, int32_t *state,
+    int32_t *ahead_begin, int32_t *ahead, int32_t *used_begin, int32_t *used);
+void faultline_forget(FaultlineRefutation *found);
+
+/* Whether so many configurations refute the key: 0, or what is wrong with number `at` of them: 1 it is none, 2 it has a
+   step to a configuration that is not in the set, 3 to the end of the history. -1 when memory ran out. */
+int faultline_verify(
+    int32_t size, int32_t values, const int8_t *kind, const int32_t *demand, const int32_t *produce,
+    const int64_t *call, const int64_t *return_, int32_t edges, const int32_t *edge_from, const int32_t *edge_to,
+    int64_t count, const int32_t *rank, const int32_t *state, const int32_t *ahead_begin, const int32_t *ahead,
+    const int32_t *used_begin, const int32_t *used, int64_t *at);

@@ -1,0 +1,163 @@
+"""What stands behind a verdict: refutations of busy histories, and what verifies them."""
+
+from __future__ import annotations
+
+import pytest
+from busy_registers import BusyRegister, busy_history
+
+from faultline.checkers.linearizability import LinearizabilityChecker
+from faultline.checkers.linearizability.certificates import Certificate, Configuration, Configurations, Relaxed
+from faultline.checkers.linearizability.engine.batch import check_columns
+from faultline.checkers.linearizability.engine.proofs import fault_of_refutation, frontier
+from faultline.checkers.linearizability.engine.registers import columns_of, register_columns
+from faultline.checkers.linearizability.operations import INFINITY, OBSERVE, SWAP, WRITE, RegisterOperation
+from faultline.checkers.linearizability.refutation import refute
+from faultline.checkers.linearizability.verify import fault_of, fault_of_relaxation, fault_of_set
+from faultline.checkers.porcupine.budget import Budget
+from faultline.harness.verdict import Verdict
+
+PLAIN = BusyRegister()
+WITH_SWAPS = BusyRegister(compare_and_sets=1 / 3)
+
+
+@pytest.mark.parametrize("seed", [2, 9, 12, 15, 22, 24, 25, 26, 34, 51])
+def test_an_ordinary_busy_register_with_one_read_changed_is_a_violation(seed: int) -> None:
+    result = LinearizabilityChecker().check(busy_history(seed, PLAIN, changed=0.9))
+    assert result.verdict is Verdict.VIOLATION, result.sentence
+
+
+@pytest.mark.parametrize("seed", [1, 4, 6, 8, 14, 15])
+def test_a_busy_register_with_compare_and_sets_is_a_violation_too(seed: int) -> None:
+    result = LinearizabilityChecker().check(busy_history(seed, WITH_SWAPS, changed=0.9))
+    assert result.verdict is Verdict.VIOLATION, result.sentence
+
+
+def test_ten_thousand_operations_with_a_write_open_throughout_are_decided_within_the_default_budget() -> None:
+    shape = BusyRegister(10_000, has_open_write=True)
+    assert LinearizabilityChecker().check(busy_history(1, shape, changed=0.9)).verdict is Verdict.VIOLATION
+    assert LinearizabilityChecker().check(busy_history(1, shape)).verdict is Verdict.PASS
+
+
+@pytest.mark.parametrize("shape", [PLAIN, WITH_SWAPS], ids=["plain", "compare-and-sets"])
+def test_the_same_histories_unchanged_pass(shape: BusyRegister) -> None:
+    for seed in (1, 2, 4, 9):
+        assert LinearizabilityChecker().check(busy_history(seed, shape)).verdict is Verdict.PASS
+
+
+def test_a_large_core_is_told_as_one_moment_and_the_operations_open_then() -> None:
+    history = busy_history(2, PLAIN, changed=0.9)
+    (finding,) = LinearizabilityChecker().check(history).findings
+    cut = finding.detail["cut"]
+    accused = next(row for row in finding.operations if history.result[row] not in (None, *cut["states"]))
+    assert len(finding.operations) <= PLAIN.clients
+    assert history.f[accused] == "read" and history.result[accused] not in cut["states"]
+    assert "could only hold" in finding.sentence
+    returned = sum(index < history.complete_index[accused] for index in history.complete_index)
+    assert cut["ended"] == returned
+
+
+def test_a_budget_of_a_few_steps_leaves_the_same_history_undecided() -> None:
+    result = LinearizabilityChecker(steps_max=50).check(busy_history(2, PLAIN, changed=0.9))
+    assert result.verdict is Verdict.UNKNOWN
+
+
+def test_the_kernel_and_plain_python_refute_with_the_same_configurations() -> None:
+    columns = register_columns(busy_history(4, BusyRegister(150, 5, 3, 1 / 3), changed=0.7))
+    made, plain = frontier(columns), frontier(columns, engine="python")
+    assert made.legality == plain.legality == "Illegal"
+    assert made.furthest == plain.furthest
+    assert _as_set(made.configurations) == _as_set(plain.configurations)
+
+
+def _as_set(configurations: Configurations) -> set[Configuration]:
+    members = (configurations[k] for k in range(len(configurations)))
+    return {each._replace(ahead=tuple(sorted(each.ahead)), used=tuple(sorted(each.used))) for each in members}
+
+
+def test_a_frontier_that_needs_too_many_looks_is_undecided() -> None:
+    columns = register_columns(busy_history(2, PLAIN, changed=0.9))
+    for engine in (None, "python"):
+        assert frontier(columns, looks_max=100, engine=engine).legality == "Unknown"
+
+
+def test_a_frontier_stops_when_the_time_is_over() -> None:
+    columns = register_columns(busy_history(1, BusyRegister(10_000), changed=0.9))
+    for engine in (None, "python"):
+        assert frontier(columns, Budget(None, 0.0), engine=engine).legality == "Unknown"
+
+
+def test_the_frontier_of_a_legal_history_does_not_end() -> None:
+    columns = register_columns(busy_history(2, PLAIN))
+    assert frontier(columns).legality == "Ok"
+
+
+def test_a_set_is_refused_for_the_history_without_the_changed_read() -> None:
+    changed = register_columns(busy_history(4, WITH_SWAPS, changed=0.9))
+    legal = register_columns(busy_history(4, WITH_SWAPS))
+    configurations = frontier(changed).configurations
+    assert not fault_of_refutation(changed, configurations)
+    assert "out of the set" in fault_of_refutation(legal, configurations)
+    assert fault_of_set(legal, configurations)
+
+
+STALE = [
+    RegisterOperation(WRITE, None, 1, 0, 1, 0),
+    RegisterOperation(SWAP, 1, 2, 2, 3, 1),
+    RegisterOperation(OBSERVE, 1, None, 4, 5, 2),
+    RegisterOperation(WRITE, None, 9, 6, INFINITY, 3),
+]
+
+
+def test_a_stale_read_has_a_certificate_of_a_few_configurations() -> None:
+    columns = columns_of(STALE)
+    made = frontier(columns)
+    certificate = Certificate(columns, configurations=made.configurations)
+    assert made.furthest == 2 and len(made.configurations) == 3
+    assert fault_of(certificate) == ""
+
+
+def test_an_order_is_verified_by_replaying_it() -> None:
+    columns = columns_of(STALE[:2])
+    assert fault_of(Certificate(columns, order=check_columns(columns)[0].order)) == ""
+    assert fault_of(Certificate(columns, order=[1, 0])) == "its order is no linearization"
+    assert fault_of(Certificate(columns, order=[0, 7])) == "its order is no linearization"
+
+
+def test_a_certificate_has_either_an_order_or_a_set() -> None:
+    columns = columns_of(STALE)
+    configurations = frontier(columns).configurations
+    assert fault_of(Certificate(columns)) == "it must have either an order or a set of configurations"
+    assert fault_of(Certificate(columns, order=[], configurations=configurations)) != ""
+
+
+@pytest.mark.parametrize(
+    ("relaxed", "fault"),
+    [
+        ([Relaxed(0), Relaxed(1), Relaxed(2)], ""),
+        ([Relaxed(0), Relaxed(1, is_blind=True), Relaxed(2)], ""),
+        ([Relaxed(0, is_early=True), Relaxed(1, is_late=True), Relaxed(2)], ""),
+        ([Relaxed(1), Relaxed(2)], "its relaxation leaves out operation 0, whose value another one looks for"),
+        ([Relaxed(1), Relaxed(0), Relaxed(2)], "its relaxation does not name operations in their order"),
+        ([Relaxed(0), Relaxed(1), Relaxed(9)], "its relaxation does not name operations in their order"),
+        ([Relaxed(0), Relaxed(2, is_blind=True)], "its relaxation takes the demand from an operation"),
+        ([Relaxed(0), Relaxed(2, is_late=True)], "its relaxation keeps an operation that only observes"),
+    ],
+    ids=["unseen left out", "blind", "early and late", "seen left out", "order", "range", "read", "late read"],
+)
+def test_a_relaxation_is_accepted_only_when_it_is_one(relaxed: list[Relaxed], fault: str) -> None:
+    assert fault_of_relaxation(columns_of(STALE), relaxed).startswith(fault)
+    assert bool(fault_of_relaxation(columns_of(STALE), relaxed)) == bool(fault)
+
+
+def test_many_clients_with_unique_values_are_refuted_by_the_few_operations_that_the_monitor_names() -> None:
+    history = busy_history(0, BusyRegister(1000, 50, 10**6))
+    reads = [row for row, f in enumerate(history.f) if f == "read"]
+    history.result[reads[400]] = history.result[reads[50]]
+    columns = register_columns(history)
+    (decision,) = check_columns(columns)
+    refutation = refute(columns, decision.core)
+    assert decision.engine == "zones" and frontier(columns).legality == "Unknown"
+    assert refutation is not None and refutation.certificate.relaxed is not None
+    assert len(refutation.certificate.relaxed) <= 6
+    assert fault_of(refutation.certificate) == ""
+    assert LinearizabilityChecker().check(history).verdict is Verdict.VIOLATION
