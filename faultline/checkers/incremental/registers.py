@@ -53,7 +53,7 @@ class IncrementalRegisters:
         self._failed_cas, self._functions = failed_cas, functions
         self._configurations_max = configurations_max
         self._keys: dict[str | None, _Key] = {}
-        self._open: dict[int, _Key] = {}
+        self._open: dict[int, tuple[_Key, Request]] = {}
 
     @property
     def left(self) -> list[str | None]:
@@ -70,26 +70,31 @@ class IncrementalRegisters:
         key = self._keys.get(operation.key)
         if key is None:
             key = self._keys[operation.key] = _Key(self._configurations_max)
-        key.invoke(row, self._request(operation))
-        self._open[row] = key
+        request = _READ if operation.f == "read" else self._request(operation)
+        if request is None:
+            key.leave()
+        elif not key.is_left:
+            key.invoke(row, request)
+            self._open[row] = key, request
 
     def complete(self, row: int, outcome: Outcome) -> tuple[int, ...]:
         """Take a completion; return rows that show that its key cannot be linearized, none while it may be."""
-        key = self._open.pop(row)
-        sight: Value = MATCH
-        if outcome.kind == "ok":
-            sight = canonical(outcome.value)
-        elif outcome.kind == "fail" and self._failed_cas == "observe" and outcome.error == CAS_MISMATCH:
-            return key.complete(row, "refused", MISMATCH)
-        return key.complete(row, outcome.kind, sight)
+        opened = self._open.pop(row, None)
+        if opened is None or opened[0].is_left:
+            return ()
+        key, request = opened
+        kind = outcome.kind
+        if kind == "ok":
+            return key.complete(row, request, kind, canonical(outcome.value) if request.kind == OBSERVE else MATCH)
+        if kind == "fail" and outcome.error == CAS_MISMATCH and self._failed_cas == "observe":
+            return key.complete(row, request, "refused", MISMATCH)
+        return key.complete(row, request, kind, None)
 
     def _request(self, operation: Operation) -> Request | None:
         """Return the call, None for one that the model does not know: the checker refuses such a history."""
         f, value = operation.f, operation.value
         if f not in self._functions:
             return None
-        if f == "read":
-            return Request(OBSERVE)
         if f == "write":
             return Request(WRITE, produce=canonical(value))
         if not isinstance(value, list | tuple) or len(value) != 2:
@@ -97,8 +102,10 @@ class IncrementalRegisters:
         return Request(SWAP, canonical(value[0]), canonical(value[1]))
 
 
-_Event = tuple[int, Request | None, str, Value]
-"""The row, and either a call or the kind of an ending and the answer."""
+_READ = Request(OBSERVE)
+
+_Event = tuple[int, Request, str, Value]
+"""The row and the call; and at its end the kind of that and the answer, before that ''."""
 
 
 class _Key:
@@ -106,97 +113,86 @@ class _Key:
 
     def __init__(self, configurations_max: int) -> None:
         self._configurations_max = configurations_max
-        self._requests: dict[int, Request] = {}
         self._zones: ZoneRegister | None = ZoneRegister()
         self._frontier: FrontierRegister | None = None
         self._begin: tuple[list[Value], list[tuple[int, Value]]] | None = ([INITIAL], [])
         self._events: list[_Event] = []
-
-    @property
-    def is_left(self) -> bool:
-        return self._zones is None and self._frontier is None
+        self.is_left = False
 
     @property
     def size(self) -> int:
         judges = (self._zones, self._frontier)
-        return len(self._requests) + len(self._events) + sum(judge.size for judge in judges if judge is not None)
+        return len(self._events) + sum(judge.size for judge in judges if judge is not None)
 
-    def invoke(self, row: int, request: Request | None) -> None:
-        if self.is_left:
-            return
-        if request is None:
-            self._leave()
-            return
-        zones = self._zones
-        if zones is not None and (request.kind == SWAP or (request.kind == WRITE and zones.is_alive(request.produce))):
+    def invoke(self, row: int, request: Request) -> None:
+        zones, kind = self._zones, request.kind
+        if zones is not None:
+            if kind == OBSERVE:
+                self._note((row, request, "", None))
+                zones.invoke_read(row)
+                return
+            if kind == WRITE and not zones.is_alive(request.produce):
+                self._note((row, request, "", None))
+                zones.invoke_write(row, request.produce)
+                return
             self._change_over()
-        self._requests[row] = request
-        if self._zones is not None:
-            self._note((row, request, "", None))
-            if request.kind == OBSERVE:
-                self._zones.invoke_read(row)
-            else:
-                self._zones.invoke_write(row, request.produce)
-        elif self._frontier is not None:
+        if self._frontier is not None:
             self._frontier.invoke(row, request)
 
-    def complete(self, row: int, ending: str, answer: Value) -> tuple[int, ...]:
-        request = self._requests.pop(row, None)
-        if request is None:
-            return ()
-        if self._zones is not None:
-            rows = _end_in_zones(self._zones, row, request, ending, answer)
-            if self._zones.is_quiescent:
-                self._begin = (list(self._zones.last_values()), list(self._zones.unseen_writes()))
+    def complete(self, row: int, request: Request, ending: str, answer: Value) -> tuple[int, ...]:
+        zones = self._zones
+        if zones is not None:
+            rows = _end_in_zones(zones, row, request, ending, answer)
+            if zones.is_quiescent:
+                self._begin = (list(zones.last_values()), list(zones.unseen_writes()))
                 self._events.clear()
             else:
-                self._note((row, None, ending, answer))
+                self._note((row, request, ending, answer))
             return rows
         assert self._frontier is not None
         try:
             return () if _end_in_frontier(self._frontier, row, request, ending, answer) else (row,)
         except TooManyConfigurations:
-            self._leave()
+            self.leave()
             return ()
+
+    def leave(self) -> None:
+        """Leave this key to the check after the run."""
+        self.is_left = True
+        self._zones = self._frontier = self._begin = None
+        self._events.clear()
 
     def _note(self, event: _Event) -> None:
         """Keep `event` for a frontier; when they become too many, keep none until the next quiescent moment."""
-        if self._begin is None:
-            return
-        self._events.append(event)
-        if len(self._events) > EVENTS_KEPT:
-            self._begin = None
-            self._events.clear()
+        events = self._events
+        if self._begin is not None:
+            events.append(event)
+            if len(events) > EVENTS_KEPT:
+                self._begin = None
+                events.clear()
 
     def _change_over(self) -> None:
         """Go on with a frontier, which takes the events since the last quiescent moment once more."""
         if self._begin is None:
-            self._leave()
+            self.leave()
             return
         values, crashed = self._begin
         frontier = FrontierRegister(values, crashed, configurations_max=self._configurations_max)
         try:
             _take(frontier, self._events)
         except TooManyConfigurations:
-            self._leave()
+            self.leave()
             return
         self._zones, self._frontier = None, frontier
         self._events.clear()
 
-    def _leave(self) -> None:
-        self._zones = self._frontier = self._begin = None
-        self._events.clear()
-        self._requests.clear()
-
 
 def _take(frontier: FrontierRegister, events: Iterable[_Event]) -> None:
-    requests: dict[int, Request] = {}
     for row, request, ending, answer in events:
-        if request is not None:
-            requests[row] = request
-            frontier.invoke(row, request)
+        if ending:
+            _end_in_frontier(frontier, row, request, ending, answer)
         else:
-            _end_in_frontier(frontier, row, requests.pop(row), ending, answer)
+            frontier.invoke(row, request)
 
 
 def _end_in_zones(zones: ZoneRegister, row: int, request: Request, ending: str, answer: Value) -> tuple[int, ...]:
