@@ -8,7 +8,15 @@ import click
 import msgspec
 from click.core import ParameterSource
 
-from faultline.cli.options import as_floors, as_options, floor_option, on_hosts, output_option, request_options
+from faultline.cli.options import (
+    as_floors,
+    as_options,
+    floor_option,
+    on_hosts,
+    output_option,
+    request_options,
+    stop_option,
+)
 from faultline.cli.output import say
 from faultline.cli.sealed_outcome import INTERRUPTED, Sealed
 from faultline.harness.errors import UsageError
@@ -54,9 +62,7 @@ __all__ = ["command"]
 @click.option(
     "--beyond-promise", is_flag=True, help="Allow a run that the system does not promise to pass [default: refuse it]."
 )
-@click.option(
-    "--stop-at-violation", is_flag=True, help="Judge while the run goes on, and end it at the first violation."
-)
+@stop_option
 @click.option("--json", "as_json", is_flag=True, help="Print verdict.json instead of sentences.")
 def command(
     system: str,

@@ -14,13 +14,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol, runtime_checkable
 
-from faultline.harness.errors import UsageError
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import Outcome
 from faultline.harness.run_record import CertainViolation
 from faultline.harness.workload import Checker
 
-__all__ = ["HasIncremental", "IncrementalChecker", "Watch", "incremental_checkers", "refuse_without_incremental"]
+__all__ = ["HasIncremental", "IncrementalChecker", "Watch", "incremental_checkers"]
 
 
 class IncrementalChecker(Protocol):
@@ -52,15 +51,6 @@ def incremental_checkers(checkers: Iterable[Checker]) -> tuple[IncrementalChecke
     """Return new incremental twins of those of `checkers` that have one, in their order."""
     twins = (checker.incremental() for checker in checkers if isinstance(checker, HasIncremental))
     return tuple(twin for twin in twins if twin is not None)
-
-
-def refuse_without_incremental(workload: str, checkers: Iterable[Checker]) -> None:
-    """Raise UsageError when none of `checkers`, those of `workload`, can judge while a run goes on."""
-    if not incremental_checkers(checkers):
-        raise UsageError(
-            f"A run of {workload} cannot stop at its first violation: no check of it judges while the run goes on.",
-            "Leave --stop-at-violation out; the run is judged when it has ended.",
-        )
 
 
 class Watch:
