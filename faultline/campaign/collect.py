@@ -111,7 +111,7 @@ def collect(session: SparkSession, job: SimulationJob, show: Callable[[Progress]
         job.folder.progress_part(0), b"".join(progress_mark(str(row["verdict"])) for row in rows), durable=False
     )
     write_parquet(job.folder.rows_part(0), table_of_rows(rows))
-    return Ending(interrupted=interrupted, failure=failure)
+    return Ending(interrupted=interrupted, failure=failure, stopped=job.folder.stopped.exists())
 
 
 def _carry_out(job: SimulationJob, show: Callable[[Progress], None]) -> tuple[list[Collected], bool]:
@@ -131,6 +131,10 @@ def _carry_out(job: SimulationJob, show: Callable[[Progress], None]) -> tuple[li
         record = runs[-1].record
         if record is not None and record.interrupted:
             return runs, True
+        # Runs are judged when all have been carried out; a violation that ended one is the only one known by now.
+        if record is not None and record.stopped_by is not None and not cell.expected:
+            job.folder.stopped.touch()
+            return runs, False
     return runs, False
 
 

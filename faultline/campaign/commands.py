@@ -38,4 +38,6 @@ def run_command(request: RunRequest, hosts: str = "") -> str:
         words += ["--duration", str(request.duration_s)]
     if request.beyond_promise:
         words += ["--beyond-promise"]
+    if request.stop_at_violation:
+        words += ["--stop-at-violation"]
     return shlex.join([*words, "--seed", str(request.seed)])

@@ -33,10 +33,12 @@ SCHEMA = 1
 
 
 class Ending(msgspec.Struct, frozen=True, kw_only=True):
-    """The ending of a campaign: stopped by the user, or by `failure`, one sentence, empty without one."""
+    """The ending of a campaign: interrupted by the user, by `failure`, one sentence, empty without one, or `stopped` at
+    its first violation, as the plan asks."""
 
     interrupted: bool = False
     failure: str = ""
+    stopped: bool = False
 
 
 class Journal(msgspec.Struct, frozen=True, kw_only=True):

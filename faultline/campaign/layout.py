@@ -78,6 +78,11 @@ class CampaignFolder:
         return self.work / "seconds"
 
     @property
+    def stopped(self) -> Path:
+        """The file that a task leaves when a violation ends the campaign: no further run begins."""
+        return self.work / "stopped"
+
+    @property
     def runs(self) -> Path:
         """The folder of all runs, each with its verdict."""
         return self.root / "runs"

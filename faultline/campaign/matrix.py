@@ -68,7 +68,9 @@ class CampaignPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     a cell shows none of the anomalies that it allows. `floors` are shares in place of the default ones
     (`faultline.harness.floors`). `keep_per_signature` whole run folders are kept of each kind of violation, and
     `seeds_per_task` seeds run in one task. `hosts` names the hosts of the world `hosts` and `host_options` says how
-    they are to be, as `--hosts` and `--host-option` do.
+    they are to be, as `--hosts` and `--host-option` do. With `stop_at_violation` each run ends at the first violation
+    that is certain while it goes on, and the campaign begins no further run after the first that is not allowed; unset,
+    it is not written, so that the digests of other plans do not depend on it.
     """
 
     name: str = "campaign"
@@ -93,6 +95,7 @@ class CampaignPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     strict: bool = False
     keep_per_signature: int = 20
     seeds_per_task: int = 25
+    stop_at_violation: bool | msgspec.UnsetType = msgspec.UNSET
 
     def digest(self) -> str:
         """Return the SHA-256 of the encoded plan, in hexadecimal."""
@@ -155,6 +158,7 @@ class CampaignPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
             host_options=self.host_options,
             floors=self.floors,
             beyond_promise=bool(cell.expected),
+            stop_at_violation=self.stop_at_violation,
         )
 
 

@@ -105,7 +105,9 @@ def _carry_out(
             spark = spark or closing.enter_context(spark_session(journal.master, job.folder.work))
             ending = _run(spark, job, show)
             if not ending.interrupted:
-                tables, told = _tables(spark, job, journal.declared, show, all_have_rows=not ending.failure)
+                # A unit that stops has rows of the runs that it began itself, none of those of an attempt that died.
+                all_have_rows = not (ending.failure or ending.stopped)
+                tables, told = _tables(spark, job, journal.declared, show, all_have_rows=all_have_rows)
                 ending = _failed(ending, told)
     except KeyboardInterrupt:
         ending = msgspec.structs.replace(ending, interrupted=True)
@@ -169,7 +171,7 @@ def _run(spark: SparkSession, job: SimulationJob, show: Show) -> Ending:
     if job.plan.world != "simulated":
         return collect(spark, job, show)
     given_up = watch(lambda: simulate(spark, job), job.folder.progress, _total(job.plan), show)
-    return Ending(failure=" ".join(given_up))
+    return Ending(failure=" ".join(given_up), stopped=job.folder.stopped.exists())
 
 
 def _tables(

@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from faultline.campaign.commands import replay_command, run_command
 from faultline.campaign.engine import Engine
-from faultline.campaign.expectation import telling_finding
+from faultline.campaign.expectation import is_expected_violation, telling_finding
 from faultline.campaign.histories import HISTORY_SCHEMA, history_table, write_parquet, write_part
 from faultline.campaign.layout import CampaignFolder
 from faultline.campaign.matrix import CampaignPlan, Cell, WorkUnit
@@ -68,11 +68,15 @@ def run_unit(job: SimulationJob, unit: WorkUnit) -> int:
     kept: dict[tuple[Verdict, str], int] = {}
     with _progress(job.folder.progress_part(unit.number)) as mark:
         for number, seed in enumerate(unit.seeds):
+            if job.plan.stop_at_violation and job.folder.stopped.exists():
+                break
             judgement, record = _run_seed(job, cell, parts, seed)
             rows.append(_write_run(job, cell, judgement, record, kept))
             if record is not None:
                 histories.append(history_table(judgement.run_id, record.history))
             mark(number, progress_mark(judgement.verdict))
+            if job.plan.stop_at_violation and _ends_campaign(judgement, cell):
+                job.folder.stopped.touch()
     table = pa.concat_tables(histories) if histories else HISTORY_SCHEMA.empty_table()
     write_parquet(job.folder.history_part(unit.number), table)
     write_seconds(job.folder.seconds_part(unit.number), time.monotonic() - began_s)
@@ -154,6 +158,11 @@ def _write_run(
     write_verdict(job.folder, judgement)
     is_kept = keep and record is not None
     return run_row(judgement, record, expected=cell.expected, folder_kept=is_kept, run_again=run_again)
+
+
+def _ends_campaign(judgement: Judgement, cell: Cell) -> bool:
+    """Return whether the run violates in a way that the plan does not allow."""
+    return judgement.verdict is Verdict.VIOLATION and not is_expected_violation(judgement, cell.expected)
 
 
 def _kind(judgement: Judgement, cell: Cell) -> str:

@@ -86,9 +86,10 @@ def summarise(
     remains += [Verdict.VACUOUS for _ in missed]
     ending = journal.ending or Ending()
     missing = scheduled - finished
-    lost = missing > 0 and journal.ending is not None and not ending.interrupted
+    lost = missing > 0 and journal.ending is not None and not (ending.interrupted or ending.stopped)
     verdict = campaign_verdict(remains, finished=not missing, failed=bool(ending.failure) or lost)
     stopped = "interrupted" if ending.interrupted else "not finished" if missing else ""
+    stopped = "stopped at a violation" if ending.stopped and missing and not ending.interrupted else stopped
     first = campaign_sentence(plan.name, verdict, cells, finished, scheduled, stopped)
     troubles = tuple(_troubles(plan, cells, journal, missed, missing))
     reached = {mark: runs for mark, runs in marks.items() if runs}
@@ -253,6 +254,8 @@ def _troubles(
         yield f"The campaign was interrupted: {left}."
     elif ending is None and missing:
         yield f"The campaign has not ended: {plural(missing, 'run')} did not end, or not yet."
+    elif ending is not None and ending.stopped:
+        yield f"The campaign stopped at its first violation: {plural(missing, 'run')} did not begin."
     elif missing:
         yield f"The campaign is incomplete: {plural(missing, 'run')} left no verdict."
     if ending is not None and ending.failure:

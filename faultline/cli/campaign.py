@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from faultline.campaign.spark import DEFAULT_MASTER
-from faultline.cli.options import as_floors, as_options, comma_separated, floor_option, on_hosts, output_option
+from faultline.cli.options import (
+    as_floors,
+    as_options,
+    comma_separated,
+    floor_option,
+    on_hosts,
+    output_option,
+    stop_option,
+)
 from faultline.cli.output import say
 from faultline.cli.sealed_outcome import INTERRUPTED, Sealed, announce, working_in
 from faultline.harness.errors import UsageError
@@ -84,6 +92,7 @@ def _many(context: click.Context, parameter: click.Parameter, values: tuple[str,
 )
 @floor_option
 @output_option
+@stop_option
 @click.option("--json", "as_json", is_flag=True, help="Print campaign.json instead of sentences.")
 @click.pass_context
 def command(
@@ -106,6 +115,7 @@ def command(
     name: str | None,
     floor_pairs: tuple[str, ...],
     output: Path,
+    stop_at_violation: bool,
     as_json: bool,
 ) -> Sealed | None:
     """Run a campaign: a matrix of systems, workloads, fault sets and planted bugs, each cell with every seed.
@@ -137,6 +147,7 @@ def command(
         world=_world(world, hosts),
         hosts=hosts,
         host_options=as_options(host_option_pairs, "--host-option"),
+        stop_at_violation=stop_at_violation or None,
     )
     with campaign_progress() as progress:
         result = run_campaign(

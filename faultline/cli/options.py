@@ -12,7 +12,16 @@ from faultline.cli.sealed_outcome import handed_over
 from faultline.harness.errors import UsageError
 from faultline.harness.results import RESULTS_FOLDER
 
-__all__ = ["as_floors", "as_options", "comma_separated", "floor_option", "on_hosts", "output_option", "request_options"]
+__all__ = [
+    "as_floors",
+    "as_options",
+    "comma_separated",
+    "floor_option",
+    "on_hosts",
+    "output_option",
+    "request_options",
+    "stop_option",
+]
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -111,6 +120,11 @@ def as_floors(pairs: tuple[str, ...]) -> dict[str, float]:
         except ValueError:
             raise UsageError(f"The floor {name} is a share from 0 to 1, not {text!r}.", f"Try {name}=0.5.") from None
     return checked_floors(floors)
+
+
+stop_option = click.option(
+    "--stop-at-violation", is_flag=True, help="Judge while a run goes on, and stop at the first violation."
+)
 
 
 def request_options(command: _Command) -> _Command:

@@ -5,9 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+import msgspec
 from click.core import ParameterSource
 
-from faultline.cli.options import as_floors, as_options, floor_option, on_hosts, output_option, request_options
+from faultline.cli.options import (
+    as_floors,
+    as_options,
+    floor_option,
+    on_hosts,
+    output_option,
+    request_options,
+    stop_option,
+)
 from faultline.cli.output import say
 from faultline.cli.sealed_outcome import INTERRUPTED, Sealed
 from faultline.harness.errors import UsageError
@@ -53,6 +62,7 @@ __all__ = ["command"]
 @click.option(
     "--beyond-promise", is_flag=True, help="Allow a run that the system does not promise to pass [default: refuse it]."
 )
+@stop_option
 @click.option("--json", "as_json", is_flag=True, help="Print verdict.json instead of sentences.")
 def command(
     system: str,
@@ -72,6 +82,7 @@ def command(
     output: Path,
     shrinks: bool,
     beyond_promise: bool,
+    stop_at_violation: bool,
     as_json: bool,
 ) -> Sealed:
     """Run once: drive a system with a workload and faults, and judge the answers to clients.
@@ -100,6 +111,7 @@ def command(
         floors=as_floors(floor_pairs),
         world=world,
         beyond_promise=beyond_promise,
+        stop_at_violation=stop_at_violation or msgspec.UNSET,
     )
     finished = carry_out(request, output, shrinks=shrinks, hosts=hosts or "", announces=True)
     _print(finished.judgement, finished.lines, as_json)
@@ -148,8 +160,6 @@ def _host_options(pairs: tuple[str, ...], hosts: str | None) -> dict[str, str]:
 
 def _print(judgement: Judgement, lines: list[str], as_json: bool) -> None:
     if as_json:
-        import msgspec
-
         say(msgspec.json.encode(judgement))
     else:
         say("\n".join(lines))

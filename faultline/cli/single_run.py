@@ -14,6 +14,7 @@ from faultline.cli.output import say
 from faultline.cli.sealed_outcome import Sealed, announce, limit
 from faultline.harness.errors import FaultlineError
 from faultline.harness.history import EventSink
+from faultline.harness.incremental import incremental_checkers
 from faultline.harness.judge import CHECK_LIMIT_S, judge
 from faultline.harness.judgement import Judgement
 from faultline.harness.minimal import keep_minimal_run
@@ -48,6 +49,10 @@ def carry_out(
     `announces` the verdict is the command's own, and is sealed as soon as it is known.
     """
     parts = resolve(request)
+    if request.stop_at_violation and not incremental_checkers(parts.checkers):
+        _tell(
+            f"No check of {request.workload} judges while a run goes on: --stop-at-violation has no effect on this run."
+        )
     plan = make_plan(request, parts)
     if request.host_options:
         from faultline.harness.world.hosts.machines.host_options import refuse_without_effect

@@ -20,6 +20,7 @@ from faultline.harness.errors import HarnessError
 from faultline.harness.generator.chance import chance_of
 from faultline.harness.generator.core import FOREVER, Context, Draft, Event, Generator
 from faultline.harness.history import History
+from faultline.harness.incremental import Watch
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import Outcome, info, unrecordable
 
@@ -40,11 +41,19 @@ class Dispatch(msgspec.Struct, frozen=True, gc=False):
 class Interpreter:
     """Drives `generator` for client workers 0 … `workers` - 1, recording in `history`.
 
-    `node_of(worker)` names the node a worker's client talks to first; it is asked at each invocation.
+    `node_of(worker)` names the node a worker's client talks to first; it is asked at each invocation. `watch` judges
+    while the run goes on: at the first certain violation the interpreter abandons the rest, as `abandon` does.
     """
 
     def __init__(
-        self, generator: Generator, *, workers: int, seed: int, history: History, node_of: Callable[[int], str]
+        self,
+        generator: Generator,
+        *,
+        workers: int,
+        seed: int,
+        history: History,
+        node_of: Callable[[int], str],
+        watch: Watch | None = None,
     ) -> None:
         self._generator = generator
         self._listens = generator.listens
@@ -52,6 +61,7 @@ class Interpreter:
         self._seed = seed
         self._history = history
         self._node_of = node_of
+        self._watch = watch
         self._everyone = ((1 << workers) - 1) << 1
         self._free = self._everyone
         self._count = 0
@@ -136,6 +146,8 @@ class Interpreter:
         self._chance = chance_of(self._seed, self._count)
         operation = Operation(self._processes[worker], draft.f, draft.key, draft.value)
         row = self._history.invoke(operation, now_us, worker, self._node_of(worker))
+        if self._watch is not None:
+            self._watch.invoke(row, operation)
         self._rows[worker] = row
         return Dispatch(worker, operation, row)
 
@@ -164,6 +176,8 @@ class Interpreter:
             self._note(open_row, problem)
         self._history.complete(open_row, outcome, now_us)
         self._rows[worker] = _IDLE
+        if self._watch is not None and self._watch.complete(open_row, outcome, now_us):
+            self.abandon(now_us)
         if hold:
             self._held.add(worker)
         else:

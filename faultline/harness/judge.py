@@ -6,6 +6,8 @@ import platform
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 
+import msgspec
+
 import faultline
 from faultline.harness.access import access_of
 from faultline.harness.checks import ask, judged_nothing, left_out, name_of
@@ -59,7 +61,7 @@ def judge_by(
     checks = [_asked_or_left_out(checker, record, missing, limit_s) for checker in due]
     if not any(not getattr(checker, "judges_the_test", False) for checker in due):
         checks.append(judged_nothing())
-    errors = [*record.errors, *record.history.problems, *_changed(record, digest)]
+    errors = [*record.errors, *record.history.problems, *_changed(record, digest), *_unconfirmed(record, checks)]
     verdict = merge([check.verdict for check in checks] + [Verdict.HARNESS_ERROR] * bool(errors))
     findings = [finding for check in checks for finding in check.findings]
     plan = record.plan
@@ -92,6 +94,7 @@ def judge_by(
         history_sha256=digest,
         plan_sha256=plan.digest(),
         versions={"faultline": faultline.__version__, "python": platform.python_version()},
+        detail={} if record.stopped_by is None else {"stopped_by": msgspec.to_builtins(record.stopped_by)},
     )
 
 
@@ -107,6 +110,20 @@ def _changed(record: RunRecord, digest: str) -> list[str]:
     if record.history.digest() == digest:
         return []
     return ["A checker changed the history while it judged it, so the checkers after it judged another history."]
+
+
+def _unconfirmed(record: RunRecord, checks: Iterable[CheckResult]) -> list[str]:
+    """Return the problem of a run that was ended by a violation which its own checker did not find afterwards."""
+    stopped = record.stopped_by
+    if stopped is None:
+        return []
+    if any(check.checker == stopped.checker and check.verdict is Verdict.VIOLATION for check in checks):
+        return []
+    rows = ", ".join(map(str, stopped.rows))
+    return [
+        f"The run was stopped at a violation of {stopped.checker} (operations {rows}) that the check afterwards "
+        "did not find. One of the two is wrong: report this as a bug of Faultline, with the run's folder."
+    ]
 
 
 def _beginning(verdict: Verdict, record: RunRecord) -> str:

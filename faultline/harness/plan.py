@@ -111,7 +111,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     `options` are the system's (read mode, sizes), `planted_bugs` the planted bugs that are switched on, `faults` the
     injections, `heal_us` when everything is healed and final reads may start, `end_us` when the harness stops waiting.
     `host_options` configure the hosts, where the run has hosts (`fsync=lies`). `floors` are the shares that replace
-    default ones (`faultline.harness.floors`).
+    default ones (`faultline.harness.floors`). With `stop_at_violation` the run is judged while it goes on, and ends at
+    the first certain violation; unset, it is not written, so that the digests of other plans do not depend on it.
     """
 
     system: str
@@ -129,6 +130,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     floors: dict[str, _Share] = {}
     heal_us: _Moment
     end_us: _Moment
+    stop_at_violation: bool | msgspec.UnsetType = msgspec.UNSET
 
     def digest(self) -> str:
         """Return the SHA-256 of the encoded plan, in hexadecimal: the address of this plan."""

@@ -47,7 +47,8 @@ _FILLED_SHARE = 0.925
 class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A user's request for one run: names and numbers, all with a default except the system and the seed.
 
-    With `beyond_promise` the run is planned although the system does not promise to pass it.
+    With `beyond_promise` the run is planned although the system does not promise to pass it. With `stop_at_violation`
+    it ends at the first violation that is certain while it goes on.
     """
 
     system: str
@@ -64,6 +65,7 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     floors: dict[str, float] = {}
     world: WorldName = "simulated"
     beyond_promise: bool = False
+    stop_at_violation: bool | msgspec.UnsetType = msgspec.UNSET
 
     @property
     def fault_set(self) -> tuple[str, ...]:
@@ -111,6 +113,7 @@ def make_plan(request: RunRequest, parts: Parts) -> Plan:
         floors=checked_floors(request.floors),
         heal_us=heal_us,
         end_us=max(final_start_us + final_us, last_us, heal_us + RECOVERY_US_MAX) + _GRACE_US,
+        stop_at_violation=request.stop_at_violation,
     )
 
 

@@ -15,6 +15,7 @@ from faultline.harness.errors import HarnessError
 from faultline.harness.fault_schedule import FaultSchedule
 from faultline.harness.generator.scheduled import scheduled
 from faultline.harness.history import EventSink, History
+from faultline.harness.incremental import Watch, incremental_checkers
 from faultline.harness.interpreter import Dispatch, Interpreter
 from faultline.harness.outcome import Outcome
 from faultline.harness.parts import Parts, refuse_what_cannot_run
@@ -68,12 +69,14 @@ class _SimulatedRun:
         self.faults = FaultSchedule(
             plan, parts, self.world.fault_port, self.history, lambda: self.scheduler.now_us, self.errors
         )
+        self.watch = Watch(incremental_checkers(parts.checkers)) if plan.stop_at_violation else None
         self.interpreter = Interpreter(
             scheduled(plan.operations, workers=plan.workers, skip_before_us=plan.heal_us, late_from_us=plan.final_us),
             workers=plan.workers,
             seed=plan.seed,
             history=self.history,
             node_of=self._node_of,
+            watch=self.watch,
         )
         self._access = access_of(parts.workload)
         self.clients: dict[int, SimulatedClient] = {}
@@ -91,12 +94,16 @@ class _SimulatedRun:
         except KeyboardInterrupt:
             interrupted = True
         self.interpreter.abandon(self.scheduler.now_us)
-        if not interrupted:
+        # What must hold in the end is not asked of a run that was cut short.
+        if not interrupted and not self._is_stopped():
             self.world.trace.finish(self.plan.heal_us)
         return self._record(interrupted)
 
     def _node_of(self, worker: int) -> str:
         return self.plan.nodes[worker % len(self.plan.nodes)]
+
+    def _is_stopped(self) -> bool:
+        return self.watch is not None and self.watch.violation is not None
 
     def _stop_when_finished(self) -> None:
         now_us, heal_us = self.scheduler.now_us, self.plan.heal_us
@@ -110,7 +117,12 @@ class _SimulatedRun:
             self.scheduler.stop()
 
     def _pump(self) -> None:
-        """Invoke all operations that may start now, and set the timer for the next one."""
+        """Invoke all operations that may start now, and set the timer for the next one; heal and end a run in which a
+        violation is certain."""
+        if self._is_stopped():
+            self.faults.heal()
+            self.scheduler.stop()
+            return
         for dispatch in self.interpreter.poll(self.scheduler.now_us):
             self.clients[dispatch.worker].invoke(dispatch.operation, self._when_done(dispatch))
         wake_us = self.interpreter.next_wake_us()
@@ -165,7 +177,7 @@ class _SimulatedRun:
             faults=self.faults.intervals(),
             marks=dict(sorted((world.trace.marks | self.faults.marks).items())),
             breaches=world.trace.breaches(),
-            errors=self.errors,
+            errors=[*self.errors, *(self.watch.problems if self.watch is not None else ())],
             messages=world.network.records or [],
             statistics={
                 "events": self.scheduler.events,
@@ -173,4 +185,5 @@ class _SimulatedRun:
                 "virtual_us": self.scheduler.now_us,
             },
             interrupted=interrupted,
+            stopped_by=self.watch.violation if self.watch is not None else None,
         )

@@ -10,7 +10,7 @@ from faultline.harness.history import History
 from faultline.harness.invariant import Breach
 from faultline.harness.plan import Plan
 
-__all__ = ["FaultInterval", "MessageRecord", "RunRecord", "WorldName"]
+__all__ = ["CertainViolation", "FaultInterval", "MessageRecord", "RunRecord", "WorldName"]
 
 WorldName = Literal["simulated", "local", "hosts"]
 
@@ -45,13 +45,22 @@ class MessageRecord(msgspec.Struct, frozen=True):
     summary: str = ""
 
 
+class CertainViolation(msgspec.Struct, frozen=True, kw_only=True):
+    """A violation that was certain while the run went on: by which checker, shown by which rows, and when."""
+
+    checker: str
+    rows: tuple[int, ...]
+    time_us: int
+
+
 class RunRecord(msgspec.Struct, kw_only=True):
     """A finished (or interrupted) run: its plan, its history, and the reports of the world and the nodes.
 
     `marks` counts the `sometimes` marks that were reached, `breaches` holds the first breach of each invariant,
     `errors` what went wrong in the harness itself, `statistics` numbers of the world (events, messages …).
     `started_at_us` is the moment 0 of the run on the wall clock of the harness's machine, in microseconds since the
-    epoch; 0 in the simulated world, which has no such moment.
+    epoch; 0 in the simulated world, which has no such moment. `stopped_by` is the violation that ended the run early,
+    None in a run that was not judged while it went on, or in which no violation was certain.
     """
 
     plan: Plan
@@ -64,6 +73,7 @@ class RunRecord(msgspec.Struct, kw_only=True):
     messages: list[MessageRecord] = []
     statistics: dict[str, int] = {}
     interrupted: bool = False
+    stopped_by: CertainViolation | None = None
     started_at_us: int = 0
     detail: dict[str, Any] = {}
 

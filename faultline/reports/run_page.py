@@ -25,6 +25,7 @@ from faultline.reports.page import render, write_page
 from faultline.reports.selection import Shown, shown_of
 from faultline.reports.sentences import (
     decimals_for,
+    ending_sentence,
     exposure_sentence,
     fault_subject,
     judgement_sentence,
@@ -76,7 +77,7 @@ def run_values(record: RunRecord, judgement: Judgement) -> dict[str, Any]:
         "options": sorted(judgement.options.items()),
         "host_options": sorted(judgement.host_options.items()),
         "errors": list(dict.fromkeys([*judgement.errors, *record.errors])),
-        "interrupted": record.interrupted,
+        "ending": ending_sentence(record),
         "recheck": check_line(judgement.replay),
         "next_step": next_step_of(judgement),
         "minimal": judgement.detail.get("minimal"),

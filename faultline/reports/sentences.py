@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from faultline.harness.exposure import Exposure, exposure_parts
 from faultline.harness.history import OPEN, Row
 from faultline.harness.judgement import Judgement
-from faultline.harness.run_record import FaultInterval, MessageRecord
+from faultline.harness.run_record import FaultInterval, MessageRecord, RunRecord
 from faultline.reports.descriptions import predicate
 from faultline.reports.legend import status
 from faultline.reports.text import NOTHING, count, duration, shorten, time_point, value_text, visible
@@ -20,6 +20,7 @@ __all__ = [
     "SENTENCE_LIMIT",
     "client_name",
     "decimals_for",
+    "ending_sentence",
     "exposure_sentence",
     "fault_sentence",
     "fault_subject",
@@ -54,6 +55,17 @@ def undecided_sentences(judgement: Judgement) -> list[str]:
     """Return the facts about checks that did not decide, without those of the first line."""
     told = [known["sentence"] for check in judgement.checks for known in check.detail.get("undecided", ())]
     return [sentence for sentence in told if sentence not in judgement.sentence]
+
+
+def ending_sentence(record: RunRecord) -> str:
+    """Return the sentence on a run that ended before its plan did; '' for any other."""
+    if record.interrupted:
+        return "The run was interrupted; this is the record until then."
+    if record.stopped_by is None:
+        return ""
+    planned, stopped = count(len(record.plan.operations), "planned operation"), record.stopped_by
+    when = f"at {duration(stopped.time_us)}, after {len(record.history):,} of {planned}"
+    return f"The run was stopped {when}: the check {stopped.checker} was certain of a violation by then."
 
 
 def decimals_for(times_us: Iterable[int]) -> int:

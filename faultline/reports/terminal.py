@@ -21,6 +21,7 @@ from faultline.reports.legend import status
 from faultline.reports.selection import shown_of
 from faultline.reports.sentences import (
     decimals_for,
+    ending_sentence,
     exposure_sentence,
     judgement_sentence,
     operation_sentence,
@@ -42,8 +43,8 @@ _COLOURS = {"violation": "31", "expected": "35", "harness-error": "31", "unknown
 def run_lines(record: RunRecord, judgement: Judgement, *, colour: bool = False) -> list[str]:
     """Return the report on one run: the sentence, the numbered counterexample, its faults, and the replay line."""
     lines = [_coloured(judgement_sentence(judgement), judgement.verdict.value, colour)]
-    if record.interrupted:
-        lines.append("  ! The run was interrupted; this is the record until then.")
+    if ending := ending_sentence(record):
+        lines.append(f"  ! {ending}")
     if judgement.findings:
         lines += _counterexample_lines(record, judgement, judgement.findings[0])
         lines += _other_finding_lines(judgement.findings[1:])

@@ -26,6 +26,7 @@ from faultline.harness.history import History
 from faultline.harness.verdict import Cause, CheckResult, Reason, Verdict, merge
 
 if TYPE_CHECKING:
+    from faultline.harness.incremental import IncrementalChecker
     from faultline.harness.run_record import RunRecord
 
 __all__ = ["FINDINGS_MAX", "STEPS_MAX", "LinearizabilityChecker"]
@@ -72,6 +73,12 @@ class LinearizabilityChecker:
     def refutes(self, history: History, run: RunRecord | None = None) -> bool:
         """Return whether `check` finds a violation, without the explanation, which takes most of its time."""
         return any(decision.is_illegal for decision in self._decisions(history))
+
+    def incremental(self) -> IncrementalChecker | None:
+        """Return the twin that judges while a run goes on; None for models that have none."""
+        from faultline.harness.incremental import HasIncremental
+
+        return self._data_type.incremental() if isinstance(self._data_type, HasIncremental) else None
 
     def _decisions(self, history: History) -> Iterable[Decision]:
         budget = self._budget()

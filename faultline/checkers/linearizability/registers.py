@@ -17,6 +17,7 @@ from faultline.harness.history import History
 from faultline.harness.verdict import Finding
 
 if TYPE_CHECKING:
+    from faultline.checkers.incremental.registers import IncrementalRegisters
     from faultline.checkers.linearizability.descriptions import ModelDescription
 
 __all__ = ["Registers"]
@@ -27,6 +28,12 @@ class Registers:
 
     def __init__(self, model: ModelDescription, failed_cas: FailedCas = "observe") -> None:
         self._functions, self._failed_cas = model.functions, failed_cas
+
+    def incremental(self) -> IncrementalRegisters:
+        """Return the twin that judges while a run goes on."""
+        from faultline.checkers.incremental.registers import IncrementalRegisters
+
+        return IncrementalRegisters(self._failed_cas, self._functions)
 
     def calls(self, history: History, rows: Sequence[int]) -> list[RegisterOperation]:
         """Return the operations in `rows` as demands on, and changes of, a register."""

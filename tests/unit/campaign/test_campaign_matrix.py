@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from campaign_fakes import fake_plan, make_plan, resolve
 
+from faultline.campaign.commands import run_command
 from faultline.campaign.matrix import CampaignPlan, parse_seeds
 from faultline.harness.errors import UsageError
 
@@ -72,3 +74,10 @@ def test_seeds_that_are_no_range_are_refused_with_an_example(text: str) -> None:
 def test_the_digest_depends_on_every_value_of_the_plan() -> None:
     assert fake_plan().digest() == fake_plan().digest()
     assert fake_plan().digest() != fake_plan(operations=201).digest()
+
+
+def test_only_a_plan_that_stops_at_violations_says_so_in_its_file_and_its_requests() -> None:
+    plain, stopping = fake_plan(), fake_plan(stop_at_violation=True)
+    assert b"stop_at_violation" not in msgspec.json.encode([plain, plain.request(plain.cells()[0], 0)])
+    assert stopping.digest() != plain.digest()
+    assert "--stop-at-violation" in run_command(stopping.request(stopping.cells()[0], 0))

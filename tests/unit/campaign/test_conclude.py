@@ -83,6 +83,22 @@ def test_concluding_again_changes_nothing(tmp_path: Path) -> None:
     assert results(folder) == before
 
 
+def test_a_campaign_stops_at_its_first_violation_and_counts_what_is_there(tmp_path: Path) -> None:
+    folder = left(tmp_path, ending=Ending(stopped=True), stop_at_violation=True)
+    result = conclude_folder(tmp_path)
+    assert (result.verdict, result.exit_code) == (Verdict.VIOLATION, 1)
+    assert result.sentences[0].startswith("Campaign fake (stopped at a violation): violation. 6 of 24 runs")
+    assert "stopped at its first violation: 18 runs did not begin" in troubles_in_junit(folder)
+    assert [cell.counts["violation"] for cell in summary_of(folder).cells] == [0, 1]
+
+
+def test_a_violation_that_the_plan_allows_does_not_stop_a_campaign(tmp_path: Path) -> None:
+    folder = left(tmp_path, ending=WHOLE, stop_at_violation=True, expected={PLANTED_BUG: ("stale-read",)})
+    conclude_folder(tmp_path)
+    assert summary_of(folder).finished == 24
+    assert not folder.stopped.exists()
+
+
 def due(name: str) -> tuple[DeclaredFeature, ...]:
     return (DeclaredFeature(system="fake", name=name, summary="it happened", due_in=("fake/register/partition",)),)
 

@@ -26,6 +26,7 @@ from faultline.harness.errors import FaultlineError, HarnessError
 from faultline.harness.fault_schedule import FaultSchedule
 from faultline.harness.generator.scheduled import scheduled
 from faultline.harness.history import EventSink
+from faultline.harness.incremental import Watch, incremental_checkers
 from faultline.harness.interpreter import Interpreter
 from faultline.harness.invariant import Breach
 from faultline.harness.parts import Parts
@@ -76,6 +77,7 @@ class RealRun:
         self.errors: list[str] = []
         self.crashes: list[Breach] = []
         self.history = SharedHistory(sink)
+        self.watch = Watch(incremental_checkers(parts.checkers)) if plan.stop_at_violation else None
         self.cluster = cluster
         self.interrupted = False
         self._failure: BaseException | None = None
@@ -121,6 +123,7 @@ class RealRun:
             seed=self.plan.seed,
             history=self.history,
             node_of=self.clients.node_of,
+            watch=self.watch,
         )
         self.pump = OperationPump(
             self.interpreter,
@@ -161,13 +164,13 @@ class RealRun:
 
     async def _operate(self) -> None:
         """Let operations and faults happen until it is time to heal."""
-        await self._until(self.plan.heal_us, lambda: False)
+        await self._until(self.plan.heal_us, self._is_stopped)
 
     async def _wait_for_late_faults(self) -> None:
         """On a slow machine faults take their time; what was planned shall happen, within bounds."""
         least_us, most_us = (int(bound_s * 1_000_000) for bound_s in LATE_FAULTS_S)
         patience_us = min(max(self.plan.heal_us // 2, least_us), most_us)
-        await self._until(self.plan.heal_us + patience_us, self._healed.is_set)
+        await self._until(self.plan.heal_us + patience_us, lambda: self._is_stopped() or self._healed.is_set())
 
     async def _wait_for_heal(self) -> None:
         """Wait until all faults are undone and the cluster serves again."""
@@ -182,13 +185,16 @@ class RealRun:
         self._serving_late_us = max(self._now_us() - self.plan.heal_us, 0)
 
     async def _finish(self) -> None:
-        """Let what is left of the operations happen, and as long after the heal as planned the final ones."""
+        """Let what is left of the operations happen, and as long after the heal as planned the final ones; nothing of
+        it once a violation is certain."""
+        if self._is_stopped():
+            return
         self._let_start(before_us=self.plan.final_us)
-        await self._until(self.plan.final_us + self._healed_late_us, lambda: False)
+        await self._until(self.plan.final_us + self._healed_late_us, self._is_stopped)
         self._let_start(before_us=sys.maxsize)
         while True:
             await self._until(self.plan.end_us + self._serving_late_us, lambda: self.interpreter.finished)
-            if self.interrupted or not self.interpreter.finished or not self._asks_again():
+            if self.interrupted or self._is_stopped() or not self.interpreter.finished or not self._asks_again():
                 return
 
     def _asks_again(self) -> bool:
@@ -203,6 +209,9 @@ class RealRun:
         self.interpreter.go_on(scheduled(again, workers=self.plan.workers))
         self._let_start(before_us=sys.maxsize)
         return bool(again)
+
+    def _is_stopped(self) -> bool:
+        return self.watch is not None and self.watch.violation is not None
 
     def _let_start(self, *, before_us: int) -> None:
         self._due_before_us = before_us
@@ -280,7 +289,7 @@ class RealRun:
             faults=self.schedule.intervals(),
             marks=dict(sorted((marks | self.cluster.marks() | self.schedule.marks).items())),
             breaches=found,
-            errors=self.errors,
+            errors=[*self.errors, *(self.watch.problems if self.watch is not None else ())],
             statistics=self.cluster.statistics()
             | {
                 "boot_us": self._boot_us,
@@ -290,6 +299,7 @@ class RealRun:
                 "trace_events": len(lines),
             },
             interrupted=self.interrupted,
+            stopped_by=self.watch.violation if self.watch is not None else None,
             started_at_us=self._started_at_us,
             detail={"node_logs": [str(process.log) for process in processes]} | self.cluster.detail(),
         )
