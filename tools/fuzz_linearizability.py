@@ -1,13 +1,17 @@
 """Random small histories, judged by the fast engine and by the port of Porcupine: they must never disagree.
 
     python tools/fuzz_linearizability.py --seeds 0..999999 --processes 2
+    python tools/fuzz_linearizability.py --seeds 0..999999 --processes 2 --model repeats
     python tools/fuzz_linearizability.py --seeds 0..999999 --processes 2 --model kv
 
 Each seed is one history of a register that a few clients use at once: reads, writes and compare-and-sets, over few
-values or over values that are all different; or of a string that is read, put and appended to, with texts that repeat,
-that begin each other, or that are all different. Operations crash before or after their effect; some answers are wrong.
-Each is judged by the native kernel and by the plain Python engine, each with the monitor and by search alone, and every
-linearization is replayed once more. The first difference is printed with its seed, and the program ends with 1.
+values or over values that are all different (`cas-register`), or over values of which some repeat soon (`repeats`); or
+of a string that is read, put and appended to, with texts that repeat, that begin each other, or that are all different
+(`kv`). Operations crash before or after their effect; some answers are wrong. Each is judged by the native kernel and
+by the plain Python engine, each with the monitor and by search alone; a small history of a register also by trying all
+orders. Every linearization is replayed once more. What the monitor names in a refusal is judged by itself, with all
+other writes free to happen at any time or never, and must be illegal. The first difference is printed with its seed,
+and the program ends with 1.
 """
 
 from __future__ import annotations
@@ -19,6 +23,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from itertools import accumulate
 from time import perf_counter
 from typing import Any
 
@@ -32,6 +37,7 @@ from faultline.checkers.linearizability.kv import KvOperation, referee_kv
 from faultline.checkers.linearizability.models import KV_MODEL, referee_operations, register_model
 from faultline.checkers.linearizability.operations import (
     AVOID,
+    BEGINNING,
     INFINITY,
     OBSERVE,
     SWAP,
@@ -41,11 +47,12 @@ from faultline.checkers.linearizability.operations import (
 from faultline.checkers.linearizability.witness import is_linearization
 from faultline.checkers.porcupine import check_operations
 
-__all__ = ["disagreements", "main", "random_history", "random_texts"]
+__all__ = ["disagreements", "has_legal_order", "main", "random_history", "random_texts"]
 
 BATCH = 250
 METHODS: tuple[Method, ...] = ("auto", "search")
 OPERATIONS_MAX = 13
+ALL_ORDERS_MAX = 7
 
 
 class _Register:
@@ -98,9 +105,27 @@ class _Register:
             self.state = produce
 
 
-def random_history(seed: int) -> list[RegisterOperation]:
-    """Return the history of a register for `seed`, in order of call."""
-    done = _carried_out(_Register(seed), lambda given: given[0] >= WRITE)
+class _RepeatingRegister(_Register):
+    """A register on which most values are new, and some are put again soon after."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        self.is_unique = True
+        self.size = 2 + int(self.rng.random() * (OPERATIONS_MAX + 3))
+        self.repeats = (0.1, 0.3, 0.6)[int(self.rng.random() * 3)]
+        self.corruption = (0.0, 0.1, 0.3, 0.5)[int(self.rng.random() * 4)]
+
+    def new_value(self) -> int | None:
+        """Return a new value, or one of the last few, or the initial one."""
+        if self.rng.random() < self.repeats:
+            return max(0, self.written - int(self.rng.random() * 4)) or None
+        return super().new_value()
+
+
+def random_history(seed: int, *, repeats: bool = False) -> list[RegisterOperation]:
+    """Return the history of a register for `seed`, in order of call; with `repeats`, most values are put only once."""
+    register = _RepeatingRegister(seed) if repeats else _Register(seed)
+    done = _carried_out(register, lambda given: given[0] >= WRITE)
     return [
         RegisterOperation(kind, demand, produce, call, return_, row)
         for row, ((kind, demand, produce, call), return_) in enumerate(done)
@@ -193,10 +218,12 @@ def disagreements(seeds: Sequence[int], counts: Counter[str], model: str = "cas-
         expected = [check_operations(KV_MODEL, referee_kv(history)) for history in texts]
         columns = text_columns((str(seed), history) for seed, history in zip(seeds, texts))
     else:
-        histories = [random_history(seed) for seed in seeds]
+        histories = [random_history(seed, repeats=model == "repeats") for seed in seeds]
         expected = [check_operations(register_model(), referee_operations(history)) for history in histories]
         columns = _joined(histories)
     complaints: list[str] = []
+    if model != "kv":
+        complaints += _against_all_orders(seeds, histories, expected)
     for engine in ["python"] if engine_in_use().name == "python" else ["native", "python"]:
         for method in METHODS:
             decisions = check_columns(columns, engine=engine, method=method)
@@ -206,7 +233,52 @@ def disagreements(seeds: Sequence[int], counts: Counter[str], model: str = "cas-
                     complaints.append(f"seed {seed}: {engine} ({method}) says {decision.legality}, the port {is_legal}")
                 elif is_legal and model != "kv" and not _holds(histories, key, decision):
                     complaints.append(f"seed {seed}: {engine} ({method}) gives a false witness")
+            if method == "auto" and model != "kv":
+                cores = _legal_cores(histories, decisions)
+                complaints += [f"seed {seeds[key]}: {engine} names what is legal by itself" for key in cores]
     return complaints
+
+
+def _against_all_orders(
+    seeds: Sequence[int], histories: Sequence[list[RegisterOperation]], expected: Sequence[bool]
+) -> list[str]:
+    """Return where the port and a trial of all orders disagree on a small history."""
+    return [
+        f"seed {seed}: the port says {is_legal}, a trial of all orders does not"
+        for seed, history, is_legal in zip(seeds, histories, expected)
+        if len(history) <= ALL_ORDERS_MAX and has_legal_order(history) != is_legal
+    ]
+
+
+def has_legal_order(remaining: Sequence[RegisterOperation], state: object = None) -> bool:
+    """Return whether an order of `remaining` is legal from `state` on, by trying all, with no memory and no rule."""
+    if all(operation.return_ == INFINITY for operation in remaining):
+        return True
+    first_return = min(operation.return_ for operation in remaining)
+    for i, operation in enumerate(remaining):
+        if operation.call > first_return or not _is_legal(operation, state):
+            continue
+        after = operation.produce if operation.kind >= WRITE else state
+        if has_legal_order([*remaining[:i], *remaining[i + 1 :]], after):
+            return True
+    return False
+
+
+def _is_legal(operation: RegisterOperation, state: object) -> bool:
+    return operation.kind == WRITE or (operation.demand == state) == (operation.kind != AVOID)
+
+
+def _legal_cores(histories: Sequence[list[RegisterOperation]], decisions: Sequence[Decision]) -> list[int]:
+    """Return the keys on which what the monitor named is legal when all other writes are free."""
+    keys = [key for key, decision in enumerate(decisions) if decision.is_illegal and decision.core]
+    begins = list(accumulate(map(len, histories), initial=0))
+    relaxed = []
+    for key in keys:
+        core = {i - begins[key] for i in decisions[key].core}
+        free = [operation._replace(call=BEGINNING, return_=INFINITY) for operation in histories[key]]
+        kept = [i for i, operation in enumerate(free) if i in core or operation.kind >= WRITE]
+        relaxed.append([histories[key][i] if i in core else free[i] for i in kept])
+    return [key for key, decision in zip(keys, check_columns(_joined(relaxed), method="search")) if decision.is_legal]
 
 
 def _holds(histories: Sequence[Sequence[RegisterOperation]], key: int, decision: Decision) -> bool:
@@ -246,7 +318,7 @@ def main() -> int:
     """Judge all seeds; print differences, then the counts."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", default="0..9999", help="first..last, both included")
-    parser.add_argument("--model", choices=("cas-register", "kv"), default="cas-register")
+    parser.add_argument("--model", choices=("cas-register", "repeats", "kv"), default="cas-register")
     parser.add_argument("--processes", type=int, default=1)
     arguments = parser.parse_args()
     start, counts, complaints = perf_counter(), Counter[str](), list[str]()

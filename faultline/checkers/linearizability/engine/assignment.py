@@ -4,23 +4,27 @@ Two zones contradict each other exactly when each must come before the other: `f
 `first_return(B) < last_call(A)`. A read that is added to a zone can only make its first return earlier and its last
 call later. So a contradiction stays one whatever is assigned later, and zones contradict already if they do without any
 unsure read. The question is a constraint satisfaction problem whose constraints bind two zones each. It is searched by
-backtracking, which three properties keep small:
+backtracking, which these properties keep small:
 
 - A zone is tried against all fixed ones in constant time: of those with a return before its last call, the one with the
   latest last call contradicts it if any does. Two are kept, since one of them may be the zone itself.
 - Zones without a common read interact only where they overlap. They are joined into *components* by their common reads,
   and then where the intervals overlap that they span with all reads they may ever get. A component has an assignment or
   has none whatever the others do, so that choices in one are never taken back for another.
+- Where all possible writes of a read fail, the search jumps back to the latest read without which one of them would not
+  have failed (conflict-directed backjumping: Prosser, "Hybrid algorithms for the constraint satisfaction problem",
+  1993). A try depends on the zones that it joins or that contradict them, and these on the reads added to them.
 - A component without an assignment refutes the history. The core is all that contradicted, with its grounds.
 
-An unsure compare-and-set joins its zone, of which it is the head, to the end of the one that it followed. Where a read
-is assigned to a value in the middle of a chain, or a pending compare-and-set is brought about, the search looks at less
-than the zones do. The zones judge the whole assignment once more, and the slot search decides what they then refuse.
+An unsure compare-and-set joins its zone, of which it is the head, to the end of the one that it followed. Where it
+joined two chains, or a pending compare-and-set is brought about, the search looks at less than the zones do. The zones
+judge the whole assignment once more, and the slot search decides what they then refuse.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from faultline.checkers.linearizability.engine.problem import NEVER
@@ -30,16 +34,33 @@ from faultline.checkers.linearizability.operations import OBSERVE, SWAP, WRITE
 
 __all__ = ["assign_all"]
 
-TRIES_PER_COMPONENT, TRIES_PER_PAIR = 4096, 4
-"""How often a write is tried for a read, in one component and in all; the kernel has the same numbers."""
+TRIES_MIN, TRIES_PER_PAIR = 4096, 8
+"""How often writes are tried for reads: that often, and so often for each possible write; the kernel does the same."""
 
 
-class _Level(NamedTuple):
-    """An assignment that may be taken back: the zone the read was added to as it was, and the one that was joined."""
+class _Place(NamedTuple):
+    """What stands before and behind a value in its chain: how many values, the last call and the first return."""
 
-    root: int
-    joined: int | None
-    before: Zone
+    rank: int
+    last_call: int
+    last_called: int | None
+    first_return: int
+    first_returning: int | None
+
+
+@dataclass(slots=True)
+class _Level:
+    """One read of a component, with the writes not tried yet and the levels for which tries failed (a bit for each).
+
+    Once it is assigned: the zone that it was added to, as it was before, and the one that was joined to it.
+    """
+
+    read: int
+    untried: Iterator[int]
+    culprits: int = 0
+    root: int = 0
+    joined: int | None = None
+    before: Zone | None = None
 
 
 class _Assignment:
@@ -53,6 +74,7 @@ class _Assignment:
         self.zone_of = {value: z for z, zone in enumerate(zones) for value in zone.values}
         self.idle = {i for i in mapping.unsure if problem.is_pending(i) and mapped.produce[i] not in self.zone_of}
         self.latest = self._furthest_two(2 * len(problem.kind) + 1)
+        self.places = {value: place for zone in zones for value, place in self._places(zone)}
         # A pending write that no sure read saw has no zone yet; it gets one when a read is assigned to it.
         for number in (number for possible in mapping.unsure.values() for number in possible):
             if number not in self.zone_of:
@@ -61,9 +83,11 @@ class _Assignment:
         self.now = self.fixed[:]
         self.into: dict[int, int] = {}
         self.follower: dict[int, int] = {}
-        self.touched: list[int] = []
+        self.levels: list[_Level] = []
+        self.blamed: set[int] = set()
+        self.involved: set[int] = set()
         self.chosen: dict[int, int] = {}
-        self.tries_left = TRIES_PER_COMPONENT + TRIES_PER_PAIR * sum(map(len, mapping.unsure.values()))
+        self.tries_left = TRIES_MIN + TRIES_PER_PAIR * sum(map(len, mapping.unsure.values()))
         self.naming = Naming(mapping)
 
     def _furthest_two(self, events: int) -> list[tuple[int, ...]]:
@@ -78,6 +102,22 @@ class _Assignment:
             furthest.append(best)
         return furthest
 
+    def _places(self, zone: Zone) -> Iterator[tuple[int, _Place]]:
+        """Yield for each value of `zone` what stands before and behind it."""
+        last_call, last_called = -1, None
+        before: list[tuple[int, int | None]] = []
+        for value in zone.values:
+            before.append((last_call, last_called))
+            cluster = self.clusters[value]
+            if cluster.last_call > last_call:
+                last_call, last_called = cluster.last_call, cluster.last_called
+        first_return, first_returning = NEVER, None
+        for rank in reversed(range(len(zone.values))):
+            yield zone.values[rank], _Place(rank, *before[rank], first_return, first_returning)
+            cluster = self.clusters[zone.values[rank]]
+            if cluster.first_return < first_return:
+                first_return, first_returning = cluster.first_return, cluster.first_returning
+
     def root_of(self, z: int) -> int:
         """Return the zone that `z` was joined to, directly or not; itself if to none."""
         while z in self.into:
@@ -86,56 +126,104 @@ class _Assignment:
 
     def assign_component(self, reads: Sequence[int]) -> bool | None:
         """Search an assignment for `reads`, those of one component; None when that took too many tries."""
-        self.naming, self.touched = Naming(self.mapping), []
-        levels: list[_Level] = []
-        choices = [iter(self.mapping.unsure[reads[0]])]
-        tries = 0
-        while choices:
-            number = next(choices[-1], None)
+        self.naming, self.involved = Naming(self.mapping), set()
+        levels = self.levels = [self._level(reads[0])]
+        while True:
+            level = levels[-1]
+            number = next(level.untried, None)
             if number is None:
-                choices.pop()
-                if levels:
-                    self._take_back(reads[len(levels) - 1], levels.pop())
-                continue
-            if tries == TRIES_PER_COMPONENT or self.tries_left <= 0:
+                if self._jump_back():
+                    continue
+                for i in filter(self.involved.__contains__, reads):
+                    self.naming.add_in_chain(i)
+                return False
+            if self.tries_left <= 0:
                 return None
-            tries, self.tries_left = tries + 1, self.tries_left - 1
-            level = self._assign(reads[len(levels)], number)
-            if level is None:
-                continue
-            levels.append(level)
-            if len(levels) == len(reads):
+            self.tries_left -= 1
+            if not self._assign(level, number):
+                self._blame(level)
+            elif len(levels) < len(reads):
+                levels.append(self._level(reads[len(levels)]))
+            else:
                 return True
-            choices.append(iter(self.mapping.unsure[reads[len(levels)]]))
-        for i in reads:
-            self.naming.add_read(i)
-        return False
 
-    def _assign(self, i: int, number: int) -> _Level | None:
-        """Assign the write of `number` to the read `i`; None when that contradicts what stands."""
-        problem, writer = self.mapping.problem, self.writer.get(number)
+    def _level(self, i: int) -> _Level:
+        return _Level(i, iter(self.mapping.unsure[i]))
+
+    def _blame(self, level: _Level) -> None:
+        """Note the levels that made the zones to blame what they are: without a change there, the try fails again."""
+        self.involved.add(level.read)
+        for depth, earlier in enumerate(self.levels[:-1]):
+            if self.root_of(earlier.root) in self.blamed:
+                self.involved.add(earlier.read)
+                level.culprits |= 1 << depth
+
+    def _jump_back(self) -> bool:
+        """Go back to the last level's latest culprit, which takes over the others; return False if it has none."""
+        culprits = self.levels.pop().culprits
+        if not culprits:
+            return False
+        target = culprits.bit_length() - 1
+        for level in reversed(self.levels[target:]):
+            self._take_back(level)
+        del self.levels[target + 1 :]
+        self.levels[target].culprits |= culprits ^ 1 << target
+        return True
+
+    def _assign(self, level: _Level, number: int) -> bool:
+        """Assign the write of `number` to the read of `level`; return False when that contradicts what stands."""
+        problem, i, writer = self.mapping.problem, level.read, self.writer.get(number)
         root, joined = self.root_of(self.zone_of[number]), None
         zone = self.now[root]
         if writer is not None:
             zone = _extended(zone, problem.return_at[writer], writer, problem.call_at[writer], writer)
         if problem.kind[i] == OBSERVE:
+            self.blamed = {root}
+            if self._is_out_of_chain(i, number):
+                return False
             zone = _extended(zone, problem.return_at[i], i, problem.call_at[i], i)
         else:
             joined = self.root_of(self.zone_of[self.mapping.mapped.produce[i]])
+            self.blamed = {root, joined}
             after = self.now[joined]
             if not self._may_follow(number, zone, after, is_same=root == joined):
-                return None
+                return False
             zone = _extended(zone, after.first_return, after.first_returning, after.last_call, after.last_called)
         if self._is_contradicted(zone, root, joined):
-            return None
-        level = _Level(root, joined, self.now[root])
+            return False
+        level.root, level.joined, level.before = root, joined, self.now[root]
         self.now[root] = zone
-        self.touched.append(root)
         if joined is not None:
             self.into[joined] = root
             self.follower[number] = i
         self.chosen[i] = number
-        return level
+        return True
+
+    def _is_out_of_chain(self, i: int, number: int) -> bool:
+        """Return whether the read `i` of `number` contradicts what stands before or behind that in its chain."""
+        problem, place = self.mapping.problem, self.places.get(number)
+        if place is None:
+            return False
+        call_at, return_at = problem.call_at[i], problem.return_at[i]
+        for is_against, named in (
+            (return_at < place.last_call, place.last_called),
+            (place.first_return < call_at, place.first_returning),
+        ):
+            if is_against:
+                self.naming.add_in_chain(named)
+                return True
+        return any(
+            return_at < problem.call_at[j] if rank < place.rank else problem.return_at[j] < call_at
+            for j, rank in self._ranks_in_zone(self.zone_of[number])
+            if rank != place.rank
+        )
+
+    def _ranks_in_zone(self, z: int) -> Iterable[tuple[int, int]]:
+        """Return the reads assigned to values of the fixed zone `z`, with the ranks of these."""
+        if len(self.fixed[z].values) == 1:
+            return ()
+        chosen = [(j, number) for j, number in self.chosen.items() if self.zone_of[number] == z]
+        return [(j, self.places[number].rank) for j, number in chosen if self.mapping.problem.kind[j] == OBSERVE]
 
     def _may_follow(self, number: int, zone: Zone, after: Zone, *, is_same: bool) -> bool:
         """Return whether the zone `after` may follow the value `number`, at the end of `zone`; else name why not."""
@@ -159,9 +247,11 @@ class _Assignment:
         z = next((z for z in furthest if self.root_of(z) not in (root, joined)), None)
         if z is not None and self.fixed[z].last_call > zone.first_return:
             other = self.fixed[z]
-        for z in self.touched if other is None else ():
+        for level in reversed(self.levels[:-1] if other is None else ()):
+            z = level.root
             if z not in (root, joined) and z not in self.into and _contradict(self.now[z], zone):
                 other = self.now[z]
+                self.blamed.add(z)
                 break
         if other is None:
             return False
@@ -169,10 +259,10 @@ class _Assignment:
             self.naming.add_in_chain(i)
         return True
 
-    def _take_back(self, i: int, level: _Level) -> None:
+    def _take_back(self, level: _Level) -> None:
+        assert level.before is not None
         self.now[level.root] = level.before
-        self.touched.pop()
-        number = self.chosen.pop(i)
+        number = self.chosen.pop(level.read)
         if level.joined is not None:
             del self.into[level.joined], self.follower[number]
 

@@ -1,14 +1,16 @@
 /* Assign to each unsure read one of its possible writes, so that the zones do not contradict each other: see
    ../assignment.py, which explains why components can be searched apart, and which this follows. */
 
-#define TRIES_PER_COMPONENT 4096
-#define TRIES_PER_PAIR 4
+#define TRIES_MIN 4096
+#define TRIES_PER_PAIR 8
 
 typedef struct {
     int32_t place;             /* next possible write to try, in `pairs` */
-    int32_t zone, joined;      /* the zone that the read was added to; the zone that was joined to it, or NOBODY */
-    int32_t touched_count;
-    Zone before;
+    int32_t joined;            /* the zone that was joined to the one which the read was added to, or NOBODY */
+    Zone before;               /* the latter as it was */
+    int32_t reached;           /* the latest last call of all zones that reads were added to so far */
+    uint64_t culprits;         /* the levels for which a try failed: bit j is the level j + 1 above this one */
+    int is_older;              /* one of them is above those 64 */
 } Level;
 
 typedef struct {
@@ -21,7 +23,13 @@ typedef struct {
     int32_t *follower;         /* by number: the unsure compare-and-set that was assigned to it, or NOBODY */
     int32_t *latest, *second;  /* by position: of the zones with a return before it, the two with the latest last calls */
     int32_t *parent;           /* by zone: union-find of components */
-    int32_t *touched, touched_count;
+    int32_t *reads, depth;     /* of this component; how many of them are assigned */
+    int32_t *touched;          /* by level: the zone that its read was added to */
+    int32_t blamed[3];         /* the zones for which the latest try failed; NOBODY */
+    int32_t *before_call, *before_called;       /* by number: the last to be called on what stands before it in its chain */
+    int32_t *after_return, *after_returning;    /* by number: the first to return of what stands behind it in its chain */
+    int32_t *rank;             /* by number: how many stand before it in its chain */
+    uint8_t *is_involved;      /* beside `unsure`: a try for it failed, or failed because of it */
     int32_t *chosen;           /* beside `unsure`: the number assigned; NOBODY */
     int64_t tries_left;
 } Assignment;
@@ -47,6 +55,33 @@ static void extend(Zone *zone, int32_t first_return, int32_t first_returning, in
     }
 }
 
+/* Say what stands before and behind each number of the chain from `head`. */
+static void index_chain(Assignment *a, int32_t head, int32_t z) {
+    const Problem *q = &a->m->q;
+    const Clusters *c = a->c;
+    int32_t v = head, last_call = -1, last_called = NOBODY, first_return = NEVER, first_returning = NOBODY;
+    for (int32_t rank = 0;; v = q->produce[c->next[v]]) {
+        a->zone_of[v] = z;
+        a->rank[v] = rank++;
+        a->before_call[v] = last_call;
+        a->before_called[v] = last_called;
+        if (c->last_call[v] > last_call) {
+            last_call = c->last_call[v];
+            last_called = c->last_called[v];
+        }
+        if (c->next[v] == NOBODY) break;
+    }
+    for (;; v = q->demand[c->writer[v]]) {
+        a->after_return[v] = first_return;
+        a->after_returning[v] = first_returning;
+        if (v == head) break;
+        if (c->first_return[v] < first_return) {
+            first_return = c->first_return[v];
+            first_returning = c->first_returning[v];
+        }
+    }
+}
+
 /* Number the zones, and find for each position the two zones that reach furthest of those with a return before it. */
 static void index_zones(Assignment *a, const Zone *zones, int32_t count) {
     const Problem *q = &a->m->q;
@@ -56,6 +91,11 @@ static void index_zones(Assignment *a, const Zone *zones, int32_t count) {
     a->now = TAKE(arena, Zone, room);
     a->zone_of = TAKE(arena, int32_t, q->values);
     a->follower = TAKE(arena, int32_t, q->values);
+    a->rank = TAKE(arena, int32_t, q->values);
+    a->before_call = TAKE(arena, int32_t, q->values);
+    a->before_called = TAKE(arena, int32_t, q->values);
+    a->after_return = TAKE(arena, int32_t, q->values);
+    a->after_returning = TAKE(arena, int32_t, q->values);
     a->latest = TAKE(arena, int32_t, events);
     a->second = TAKE(arena, int32_t, events);
     memset(a->zone_of, 0xff, (size_t)q->values * sizeof *a->zone_of);
@@ -64,10 +104,7 @@ static void index_zones(Assignment *a, const Zone *zones, int32_t count) {
     for (int32_t z = 0; z < count; z++) {
         a->fixed[z] = zones[z];
         a->latest[zones[z].first_return + 1] = z;
-        for (int32_t v = zones[z].value;; v = q->produce[a->c->next[v]]) {
-            a->zone_of[v] = z;
-            if (a->c->next[v] == NOBODY) break;
-        }
+        index_chain(a, zones[z].value, z);
     }
     /* latest[t] held the zone whose first return is t - 1; from here on it is the furthest of all up to there. */
     int32_t best = NOBODY, next_best = NOBODY;
@@ -86,13 +123,13 @@ static void index_zones(Assignment *a, const Zone *zones, int32_t count) {
     for (int32_t k = 0; k < pairs; k++) {
         int32_t number = a->m->pairs[k];
         if (a->zone_of[number] != NOBODY) continue;
-        a->zone_of[number] = a->count;
+        index_chain(a, number, a->count);
         a->fixed[a->count++] = (Zone){number, NEVER, -1, NOBODY, NOBODY};
     }
     memcpy(a->now, a->fixed, (size_t)a->count * sizeof *a->now);
     a->into = TAKE(arena, int32_t, a->count);
     a->parent = TAKE(arena, int32_t, a->count);
-    a->touched = TAKE(arena, int32_t, a->m->unsure_count + 1);
+    a->touched = TAKE(arena, int32_t, a->m->unsure_count);
     memset(a->into, 0xff, (size_t)a->count * sizeof *a->into);
     for (int32_t z = 0; z < a->count; z++) a->parent[z] = z;
 }
@@ -102,19 +139,22 @@ static void name_zone(Assignment *a, const Zone *zone) {
     name_in_chain(a->m, a->c, zone->last_called);
 }
 
-/* Whether `zone`, made of the zones x and y, and another one must come before each other; then their ends are named. */
-static int is_contradicted(Assignment *a, const Zone *zone, int32_t x, int32_t y) {
+/* Whether `zone`, made of the zones x and y, contradicts another one; then the ends of both are named. */
+static int is_contradicted(Assignment *a, const Level *levels, const Zone *zone, int32_t x, int32_t y) {
     const Zone *other = NULL;
     if (zone->last_call >= 0) {
+        /* Both may be parts of this zone when more than two were joined: then the zones find the contradiction at last. */
         int32_t z = a->latest[zone->last_call];
         if (z != NOBODY && (root_of(a, z) == x || root_of(a, z) == y)) z = a->second[zone->last_call];
         if (z != NOBODY && root_of(a, z) != x && root_of(a, z) != y && a->fixed[z].last_call > zone->first_return)
             other = &a->fixed[z];
     }
-    for (int32_t k = 0; !other && k < a->touched_count; k++) {
-        int32_t z = a->touched[k];
+    for (int32_t l = a->depth - 1; !other && l >= 0 && levels[l].reached > zone->first_return; l--) {
+        int32_t z = a->touched[l];
         if (z == x || z == y || a->into[z] != NOBODY) continue;
-        if (a->now[z].first_return < zone->last_call && zone->first_return < a->now[z].last_call) other = &a->now[z];
+        if (a->now[z].first_return >= zone->last_call || zone->first_return >= a->now[z].last_call) continue;
+        other = &a->now[z];
+        a->blamed[2] = z;
     }
     if (!other) return 0;
     name_zone(a, zone);
@@ -122,32 +162,66 @@ static int is_contradicted(Assignment *a, const Zone *zone, int32_t x, int32_t y
     return 1;
 }
 
-/* Assign the write of `number` to read k; 0 when that contradicts what stands. */
-static int assign(Assignment *a, int32_t k, int32_t number, Level *level) {
-    const Problem *p = a->m->p, *q = &a->m->q;
+/* Whether read i of `number` contradicts what stands before or behind that in its chain. */
+static int is_out_of_chain(Assignment *a, int32_t i, int32_t number) {
+    const Problem *p = a->m->p;
+    if (p->return_at[i] < a->before_call[number]) {
+        name_in_chain(a->m, a->c, a->before_called[number]);
+        return 1;
+    }
+    if (a->after_return[number] < p->call_at[i]) {
+        name_in_chain(a->m, a->c, a->after_returning[number]);
+        return 1;
+    }
+    if (a->c->next[a->fixed[a->zone_of[number]].value] == NOBODY) return 0; /* a chain of one value */
+    for (int32_t k = 0; k < a->depth; k++) {
+        int32_t other = a->chosen[a->reads[k]], j = a->m->unsure[a->reads[k]];
+        if (a->zone_of[other] != a->zone_of[number] || p->kind[j] != OBSERVE) continue;
+        if (a->rank[other] < a->rank[number] && p->return_at[i] < p->call_at[j]) return 1;
+        if (a->rank[other] > a->rank[number] && p->return_at[j] < p->call_at[i]) return 1;
+    }
+    return 0;
+}
+
+/* Whether the zone y may follow `number`, at the end of `zone`, which is made of the zone x. */
+static int may_follow(Assignment *a, int32_t number, const Zone *zone, int32_t x, int32_t y) {
+    int32_t fixed_follower = a->c->next[number];
+    if (fixed_follower != NOBODY) name_in_chain(a->m, a->c, fixed_follower);
+    if (fixed_follower != NOBODY || a->follower[number] != NOBODY) return 0;
+    if (x != y && a->now[y].first_return >= zone->last_call) return 1;
+    name_in_chain(a->m, a->c, a->c->writer[number]);
+    name_in_chain(a->m, a->c, a->now[y].first_returning);
+    name_in_chain(a->m, a->c, zone->last_called);
+    return 0;
+}
+
+/* Assign the write of `number` to the next read; 0 when that contradicts what stands, with the zones to blame. */
+static int assign(Assignment *a, int32_t number, Level *levels) {
+    const Problem *p = a->m->p;
+    Level *level = &levels[a->depth];
+    int32_t k = a->reads[a->depth];
     int32_t i = a->m->unsure[k], x = root_of(a, a->zone_of[number]), y = NOBODY, writer = a->c->writer[number];
     Zone zone = a->now[x];
+    if (p->kind[i] == SWAP) y = root_of(a, a->zone_of[a->m->q.produce[i]]);
+    a->blamed[0] = x;
+    a->blamed[1] = y;
+    a->blamed[2] = NOBODY;
     if (writer != NOBODY) extend(&zone, p->return_at[writer], writer, p->call_at[writer], writer);
-    if (p->kind[i] == OBSERVE) {
+    if (y == NOBODY) {
+        if (is_out_of_chain(a, i, number)) return 0;
         extend(&zone, p->return_at[i], i, p->call_at[i], i);
     } else {
-        int32_t fixed_follower = a->c->next[number];
-        y = root_of(a, a->zone_of[q->produce[i]]);
-        if (fixed_follower != NOBODY) name_in_chain(a->m, a->c, fixed_follower);
-        if (fixed_follower != NOBODY || a->follower[number] != NOBODY) return 0;
+        if (!may_follow(a, number, &zone, x, y)) return 0;
         const Zone *after = &a->now[y];
-        if (x == y || after->first_return < zone.last_call) {
-            if (writer != NOBODY) name_in_chain(a->m, a->c, writer);
-            name_in_chain(a->m, a->c, after->first_returning);
-            name_in_chain(a->m, a->c, zone.last_called);
-            return 0;
-        }
         extend(&zone, after->first_return, after->first_returning, after->last_call, after->last_called);
     }
-    if (is_contradicted(a, &zone, x, y)) return 0;
-    *level = (Level){level->place, x, y, a->touched_count, a->now[x]};
+    if (is_contradicted(a, levels, &zone, x, y)) return 0;
+    level->joined = y;
+    level->before = a->now[x];
+    level->reached = zone.last_call;
+    if (a->depth && levels[a->depth - 1].reached > level->reached) level->reached = levels[a->depth - 1].reached;
     a->now[x] = zone;
-    a->touched[a->touched_count++] = x;
+    a->touched[a->depth++] = x;
     if (y != NOBODY) {
         a->into[y] = x;
         a->follower[number] = i;
@@ -156,9 +230,9 @@ static int assign(Assignment *a, int32_t k, int32_t number, Level *level) {
     return 1;
 }
 
-static void take_back(Assignment *a, int32_t k, const Level *level) {
-    a->now[level->zone] = level->before;
-    a->touched_count = level->touched_count;
+static void take_back(Assignment *a, const Level *level) {
+    int32_t k = a->reads[--a->depth];
+    a->now[a->touched[a->depth]] = level->before;
     if (level->joined != NOBODY) {
         a->into[level->joined] = NOBODY;
         a->follower[a->chosen[k]] = NOBODY;
@@ -166,29 +240,57 @@ static void take_back(Assignment *a, int32_t k, const Level *level) {
     a->chosen[k] = NOBODY;
 }
 
-/* Search an assignment for the reads of one component by backtracking. */
-static int assign_component(Assignment *a, const int32_t *reads, int32_t count, Level *levels) {
-    Mapping *m = a->m;
-    int32_t depth = 0, tries = 0;
-    while (m->core_size) m->is_named[m->core[--m->core_size]] = 0;
-    a->touched_count = 0;
-    levels[0].place = m->begin[reads[0]];
-    while (depth < count) {
-        int32_t k = reads[depth];
-        Level *level = &levels[depth];
-        if (level->place == m->begin[k + 1]) {
-            if (!depth) break;
-            depth--;
-            take_back(a, reads[depth], &levels[depth]);
-            continue;
-        }
-        if (tries++ == TRIES_PER_COMPONENT || a->tries_left-- <= 0) return UNKNOWN;
-        if (!assign(a, k, m->pairs[level->place++], level)) continue;
-        if (++depth < count) levels[depth].place = m->begin[reads[depth]];
+/* Note the levels that made the zones to blame what they are: without a change there, the try fails again. */
+static void blame(Assignment *a, Level *level) {
+    a->is_involved[a->reads[a->depth]] = 1;
+    for (int32_t l = 0; l < a->depth; l++) {
+        int32_t z = root_of(a, a->touched[l]), above = a->depth - 1 - l;
+        if (z != a->blamed[0] && z != a->blamed[1] && z != a->blamed[2]) continue;
+        a->is_involved[a->reads[l]] = 1;
+        if (above < 64) level->culprits |= (uint64_t)1 << above;
+        else level->is_older = 1;
     }
-    if (depth == count) return LEGAL;
-    for (int32_t r = 0; r < count; r++) name_read(m, m->unsure[reads[r]]);
-    return ILLEGAL;
+}
+
+/* Go back to the lowest culprit of this level (Prosser 1993), which takes over the others; 0 when there is none. */
+static int jump_back(Assignment *a, Level *levels) {
+    Level *level = &levels[a->depth];
+    uint64_t culprits = level->culprits;
+    int32_t target = a->depth - 1, is_older = level->is_older;
+    if (!culprits && !is_older) return 0;
+    if (culprits) {
+        for (; !(culprits & 1); culprits >>= 1) target--;
+        culprits >>= 1;
+    } else {
+        target -= 64;
+        culprits = ~(uint64_t)0;
+    }
+    while (a->depth > target) take_back(a, &levels[a->depth - 1]);
+    levels[target].culprits |= culprits;
+    levels[target].is_older |= is_older;
+    return 1;
+}
+
+/* Search an assignment for `count` reads of one component, with conflict-directed backjumping. */
+static int assign_component(Assignment *a, int32_t count, Level *levels) {
+    Mapping *m = a->m;
+    while (m->core_size) m->is_named[m->core[--m->core_size]] = 0;
+    a->depth = 0;
+    levels[0] = (Level){.place = m->begin[a->reads[0]]};
+    while (a->depth < count) {
+        int32_t k = a->reads[a->depth];
+        Level *level = &levels[a->depth];
+        if (level->place == m->begin[k + 1]) {
+            if (jump_back(a, levels)) continue;
+            for (int32_t r = 0; r < count; r++)
+                if (a->is_involved[a->reads[r]]) name_in_chain(m, a->c, m->unsure[a->reads[r]]);
+            return ILLEGAL;
+        }
+        if (a->tries_left-- <= 0) return UNKNOWN;
+        if (!assign(a, m->pairs[level->place++], levels)) blame(a, level);
+        else if (a->depth < count) levels[a->depth] = (Level){.place = m->begin[a->reads[a->depth]]};
+    }
+    return LEGAL;
 }
 
 static void reach_out(int32_t *low, int32_t *high, int32_t call_at, int32_t return_at) {
@@ -255,11 +357,13 @@ static void find_components(Assignment *a, const uint8_t *is_idle) {
 static int assign_all(Mapping *m, const Clusters *c, const Zone *zones, int32_t count) {
     const Problem *p = m->p;
     Arena *arena = p->arena;
-    Assignment a = {.m = m, .c = c, .tries_left = TRIES_PER_COMPONENT + TRIES_PER_PAIR * (int64_t)m->begin[m->unsure_count]};
+    Assignment a = {.m = m, .c = c, .tries_left = TRIES_MIN + TRIES_PER_PAIR * (int64_t)m->begin[m->unsure_count]};
     uint8_t *is_idle = TAKE_ZEROED(arena, uint8_t, m->unsure_count);
-    int32_t *next = TAKE(arena, int32_t, m->unsure_count), *reads = TAKE(arena, int32_t, m->unsure_count);
+    int32_t *next = TAKE(arena, int32_t, m->unsure_count);
     Level *levels = TAKE(arena, Level, m->unsure_count);
     a.chosen = TAKE(arena, int32_t, m->unsure_count);
+    a.reads = TAKE(arena, int32_t, m->unsure_count);
+    a.is_involved = TAKE_ZEROED(arena, uint8_t, m->unsure_count);
     index_zones(&a, zones, count);
     /* A pending compare-and-set that no sure read saw did not happen here. If a read is assigned to it after all, the
        zones refuse the assignment in the end, for want of what it demanded. */
@@ -280,8 +384,8 @@ static int assign_all(Mapping *m, const Clusters *c, const Zone *zones, int32_t 
     int verdict = LEGAL;
     for (int32_t z = 0; z < a.count; z++) {
         int32_t size = 0;
-        for (int32_t k = first[z]; k != NOBODY; k = next[k]) reads[size++] = k;
-        int found = size ? assign_component(&a, reads, size, levels) : LEGAL;
+        for (int32_t k = first[z]; k != NOBODY; k = next[k]) a.reads[size++] = k;
+        int found = size ? assign_component(&a, size, levels) : LEGAL;
         if (found == ILLEGAL) return ILLEGAL;
         if (found == UNKNOWN) verdict = UNKNOWN;
     }

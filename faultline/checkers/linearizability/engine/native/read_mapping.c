@@ -1,7 +1,6 @@
 /* Which write each read saw, where values repeat: see ../read_mapping.py, which explains the idea and which this follows. */
 
 #define PAIRS_PER_OPERATION 2
-#define TRIES_MIN 4096
 
 typedef struct {
     const Problem *p;
