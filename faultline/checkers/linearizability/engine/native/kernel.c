@@ -6,6 +6,7 @@
 #include "zones.c"
 #include "sets.c"
 #include "generic.c"
+#include "containers.c"
 
 #include "kernel.h"
 
