@@ -150,6 +150,8 @@ def empty_moments(
     A value is certainly inside after its put returned and before its take is called. Such open intervals are merged;
     an operation that begins within a merged one can still be placed at its end.
     """
+    if not empties:
+        return {}
     inside = sorted((life for life in lifetimes if life.put_return < life.take_call), key=_put_return)
     starts: list[float] = []
     ends: list[float] = []

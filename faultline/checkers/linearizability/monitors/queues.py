@@ -27,6 +27,7 @@ from faultline.checkers.linearizability.monitors.lifetimes import (
     stretched,
     with_guessed_removals,
 )
+from faultline.checkers.linearizability.monitors.native_containers import arrange_natively
 from faultline.checkers.porcupine.model import Operation
 
 __all__ = ["monitor_queue"]
@@ -52,13 +53,18 @@ def monitor_queue(operations: Sequence[Operation[Call, Any]]) -> Decision:
 def _decide(
     lifetimes: Sequence[Lifetime], container: Container, operations: Sequence[Operation[Call, Any]]
 ) -> Decision:
-    overtaken = _overtaken(lifetimes)
-    if overtaken is not None:
+    moments = empty_moments(lifetimes, operations, container.empties)
+    natively = (
+        None
+        if isinstance(moments, tuple)
+        else arrange_natively(lifetimes, container, operations, moments, is_stack=False)
+    )
+    overtaken = _overtaken(lifetimes) if natively is None else natively[1]
+    if overtaken:
         first, second = overtaken
         core = [*first.operations(), *second.operations(), *_optional([first, second], container, operations)]
         values = operations[first.put].input[1], operations[second.put].input[1]
         return illegal(core, f"{values[1]!r} was enqueued after {values[0]!r} and dequeued before it")
-    moments = empty_moments(lifetimes, operations, container.empties)
     if isinstance(moments, tuple):
         empty, inside = moments
         core = [position for lifetime in inside for position in lifetime.operations()]
@@ -66,7 +72,7 @@ def _decide(
             [empty, *core, *_optional(inside, container, operations)],
             "a dequeue found nothing although something was in the queue all the time",
         )
-    return legal(_arranged(lifetimes, moments, operations))
+    return legal(_arranged(lifetimes, moments, operations) if natively is None else natively[0])
 
 
 def _optional(

@@ -20,7 +20,7 @@ cost n^2, at numpy's speed: 10^5 of them some seconds. Pops whose answer was not
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from faultline.checkers.linearizability.data_types import Call
@@ -35,6 +35,7 @@ from faultline.checkers.linearizability.monitors.lifetimes import (
     stretched,
     with_guessed_removals,
 )
+from faultline.checkers.linearizability.monitors.native_containers import arrange_natively
 from faultline.checkers.porcupine.model import Operation
 
 if TYPE_CHECKING:
@@ -76,14 +77,28 @@ def _decide(
             [empty, *_positions(inside, container, operations)],
             "a pop found nothing although something was on the stack all the time",
         )
-    stuck, cuts = _peel(lifetimes, container.end)
+    stuck, order = _peeled(lifetimes, container, operations, moments)
     if stuck:
-        core = _core(stuck, container.end)
+        core = _core(stuck, container, operations)
         values = ", ".join(repr(operations[lifetime.put].input[1]) for lifetime in core[:4])
         reason = f"no order of pushes and pops is that of a stack, among the {len(core)} values {values}"
         return illegal(_positions(core, container, operations), reason)
+    return legal(order)
+
+
+def _peeled(
+    lifetimes: Sequence[Lifetime],
+    container: Container,
+    operations: Sequence[Operation[Call, Any]],
+    moments: Mapping[int, float],
+) -> tuple[list[Lifetime], list[int]]:
+    """Return the values that cannot be peeled, and, when there are none, an order of the operations."""
+    natively = arrange_natively(lifetimes, container, operations, moments, is_stack=True)
+    if natively is not None:
+        return natively[1], natively[0]
+    stuck, cuts = _peel(lifetimes, container.end)
     cuts += [_Cut(moment, 0, operations[position].call, position) for position, moment in moments.items()]
-    return legal([cut.position for cut in sorted(cuts) if cut.position != NEVER])
+    return stuck, [cut.position for cut in sorted(cuts) if cut.position != NEVER]
 
 
 def _positions(
@@ -95,9 +110,15 @@ def _positions(
     return [*(position for lifetime in lifetimes for position in lifetime.operations()), *optional]
 
 
-def _core(stuck: Sequence[Lifetime], end: float) -> list[Lifetime]:
+def _core(
+    stuck: Sequence[Lifetime], container: Container, operations: Sequence[Operation[Call, Any]]
+) -> list[Lifetime]:
     """Return few of the stuck values of which none can be peeled either."""
-    found, _ = minimise(stuck, lambda some: bool(_peel(some, end)[0]), lambda _value, _all: [None], CORE_CHECKS_MAX)
+
+    def is_stuck(some: Sequence[Lifetime]) -> bool:
+        return bool(_peeled(some, container, operations, {})[0])
+
+    found, _ = minimise(stuck, is_stuck, lambda _value, _all: [None], CORE_CHECKS_MAX)
     return found
 
 

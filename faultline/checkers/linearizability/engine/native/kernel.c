@@ -11,6 +11,7 @@
 #include "generic.c"
 #include "frontier.c"
 #include "verify.c"
+#include "containers.c"
 
 #include "kernel.h"
 #include "proofs.c"

@@ -61,3 +61,13 @@ int faultline_verify(
     const int64_t *call, const int64_t *return_, int32_t edges, const int32_t *edge_from, const int32_t *edge_to,
     int64_t count, const int32_t *rank, const int32_t *state, const int32_t *ahead_begin, const int32_t *ahead,
     const int32_t *used_begin, const int32_t *used, int64_t *at);
+
+/* Judge a queue, or a stack, into which every value is put once: see containers.c. By value the calls and returns of its
+   put and take, and the caller's numbers of these two (take -1: it stays); then the removals that found nothing, with a
+   moment at which that can be. `order` and `illegal` have room for all of them. Returns the length of the order in
+   `order`; or minus the number of values in `illegal` that have none, for a queue two of which the second overtook the
+   first; or INT32_MIN when memory ran out. */
+int32_t faultline_container(
+    int32_t is_stack, int32_t count, const int64_t *put_call, const int64_t *put_return, const int64_t *take_call,
+    const int64_t *take_return, const int32_t *put, const int32_t *take, int32_t empties, const int64_t *empty_moment,
+    const int64_t *empty_call, const int32_t *empty, int32_t *order, int32_t *illegal);
