@@ -48,10 +48,10 @@ typedef struct {
     const int64_t *call, *return_;
     const int32_t *by_call, *by_return; /* the values of the part */
     int32_t count, next, first;
-} Frontier;
+} Front;
 
 /* Put values that have become free by both intervals on the stack `ready`. */
-static int32_t release(Frontier *f, const uint8_t *placed, uint8_t *waits, int32_t *ready, int32_t count) {
+static int32_t release(Front *f, const uint8_t *placed, uint8_t *waits, int32_t *ready, int32_t count) {
     while (f->first < f->count && placed[f->by_return[f->first]]) f->first++;
     if (f->first == f->count) return count;
     int64_t earliest = f->return_[f->by_return[f->first]];
@@ -70,8 +70,8 @@ typedef struct {
 /* Write down puts and takes of `count` values in an order in which they may both come and leave, each as early as
    possible; a put goes before a take. The order of the values is that in which they became free. */
 static int32_t write_part(const Container *c, QueueWork *w, int32_t begin, int32_t count, int64_t not_before, int32_t *order) {
-    Frontier puts = {c->put_call, c->put_return, w->by_put_call + begin, w->by_put_return + begin, count, 0, 0};
-    Frontier takes = {c->take_call, c->take_return, w->by_take_call + begin, w->by_take_return + begin, count, 0, 0};
+    Front puts = {c->put_call, c->put_return, w->by_put_call + begin, w->by_put_return + begin, count, 0, 0};
+    Front takes = {c->take_call, c->take_return, w->by_take_call + begin, w->by_take_return + begin, count, 0, 0};
     int32_t ready = 0, items = 0, written = 0;
     int64_t put_at = not_before, take_at = not_before;
     for (int32_t k = 0; k < count; k++) {

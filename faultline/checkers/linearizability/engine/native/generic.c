@@ -18,7 +18,7 @@ typedef struct {
     int32_t rank, ahead, state, used; /* `ahead` and `used` are names of sets */
     int32_t next;                     /* the same but for `used` */
     int32_t is_hopeless;              /* the hook `can_reach` says so: nothing was tried behind it */
-} Configuration;
+} GenericConfiguration;
 
 typedef struct {
     int32_t rank, ahead, state, used, length, choice, is_tried;
@@ -58,7 +58,7 @@ typedef struct GenericSearch {
     Choice *choices;
     size_t choice_count, choices_room;
     Sets aheads, useds;
-    Configuration *visited;
+    GenericConfiguration *visited;
     size_t visited_count, visited_room, table_size;
     int32_t *table;
     /* the best so far */
@@ -327,7 +327,7 @@ static void grow_visited(GenericSearch *g) {
     memset(g->table, 0xff, size * sizeof *g->table);
     /* A later one with the same key heads the list of all that came before it. */
     for (size_t e = 0; e < g->visited_count; e++) {
-        const Configuration *c = &g->visited[e];
+        const GenericConfiguration *c = &g->visited[e];
         size_t k = place_of_configuration(g, c->rank, c->ahead, c->state);
         while (g->table[k] >= 0 && g->table[k] != c->next) k = (k + 1) & (size - 1);
         g->table[k] = (int32_t)e;
@@ -338,7 +338,7 @@ static void grow_visited(GenericSearch *g) {
 static size_t find_configurations(const GenericSearch *g, int32_t rank, int32_t ahead, int32_t state) {
     size_t k = place_of_configuration(g, rank, ahead, state);
     for (; g->table[k] >= 0; k = (k + 1) & (g->table_size - 1)) {
-        const Configuration *c = &g->visited[g->table[k]];
+        const GenericConfiguration *c = &g->visited[g->table[k]];
         if (c->rank == rank && c->ahead == ahead && c->state == state) break;
     }
     return k;
@@ -362,7 +362,7 @@ static int is_new(GenericSearch *g) {
         g->visited = grown(&g->arena, g->visited, room, sizeof *g->visited);
         g->visited_room = room;
     }
-    Configuration added = {g->rank, ahead, g->state, g->used, g->table[place], 0};
+    GenericConfiguration added = {g->rank, ahead, g->state, g->used, g->table[place], 0};
     g->table[place] = (int32_t)g->visited_count;
     g->visited[g->visited_count++] = added;
     return 1;
@@ -541,7 +541,7 @@ static int32_t needed_call(const GenericSearch *g, int32_t rank, int32_t i) {
 
    Such an order did nothing that was called after the return of the one left: so only those matter that return after
    all calls of what moved the state. Where nothing moved since, an operation that is left finds the state it found. */
-static int32_t gather_delayed(GenericSearch *g, const Configuration *c) {
+static int32_t gather_delayed(GenericSearch *g, const GenericConfiguration *c) {
     const Problem *p = &g->p;
     int32_t count = 0, latest = -1, rank = c->rank;
     for (int64_t w = g->window_begin[rank]; w < g->window_begin[rank + 1]; w++) {
@@ -578,7 +578,7 @@ static int32_t gather_delayed(GenericSearch *g, const Configuration *c) {
 }
 
 /* Whether the guesses hold here. ASKS_STEPS when a step is missing. */
-static int32_t check_guesses(GenericSearch *g, const Configuration *c) {
+static int32_t check_guesses(GenericSearch *g, const GenericConfiguration *c) {
     int32_t count = gather_delayed(g, c);
     for (int32_t k = 0; k < count; k++)
         if (step_of(g, c->state, g->class_[g->delayed[k]]) == UNASKED) ask(g, c->state, g->class_[g->delayed[k]]);
@@ -593,7 +593,7 @@ static int32_t check_guesses(GenericSearch *g, const Configuration *c) {
 }
 
 /* Whether all that can follow the configuration is covered by those visited. */
-static int32_t check_configuration(GenericSearch *g, const Configuration *c) {
+static int32_t check_configuration(GenericSearch *g, const GenericConfiguration *c) {
     const int32_t *window = g->window + g->window_begin[c->rank];
     int32_t count = (int32_t)(g->window_begin[c->rank + 1] - g->window_begin[c->rank]);
     const size_t bytes = g->aheads.words * sizeof *g->ahead;
@@ -807,7 +807,7 @@ int32_t faultline_generic_order(const GenericSearch *g, int32_t *order) {
 
 /* Write down a visited configuration: rank, state, hopeless, number of operations ahead, these, the pending ones used up. Returns the length of all that. */
 int32_t faultline_generic_configuration(const GenericSearch *g, int64_t number, int32_t *record) {
-    const Configuration *c = &g->visited[number];
+    const GenericConfiguration *c = &g->visited[number];
     int32_t end = 4;
     for (int64_t w = g->window_begin[c->rank]; w < g->window_begin[c->rank + 1]; w++)
         if (has_bit(set_bits(&g->aheads, c->ahead), g->slot[g->window[w]])) record[end++] = g->window[w];

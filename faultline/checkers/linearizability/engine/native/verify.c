@@ -119,7 +119,7 @@ static int32_t bit_of(const Verifier *v, const uint64_t *mask, int32_t i) {
     return mask[v->place[i] >> 6] >> (v->place[i] & 63) & 1;
 }
 
-static void set_bit(const Verifier *v, uint64_t *mask, int32_t i) {
+static void mark_slot(const Verifier *v, uint64_t *mask, int32_t i) {
     mask[v->place[i] >> 6] |= (uint64_t)1 << (v->place[i] & 63);
 }
 
@@ -145,7 +145,7 @@ static int read_member(Verifier *v, int32_t k) {
         int32_t i = m->ahead[a];
         if (i < 0 || i >= p->size || p->return_at[i] == NEVER) return 0;
         if (p->call_at[i] > now || p->return_at[i] <= now || bit_of(v, mask, i)) return 0;
-        set_bit(v, mask, i);
+        mark_slot(v, mask, i);
     }
     Taken *taken = v->taken + m->used_begin[k];
     for (int32_t u = m->used_begin[k]; u < m->used_begin[k + 1]; u++) {
@@ -219,7 +219,7 @@ static int lands(Verifier *v, int32_t rank, int32_t state, int32_t from) {
     for (;;) {
         if (is_dead(v, state, rank)) state = DEAD;
         for (; from < v->opened[rank]; from++)
-            if (observes(p, v->opening[from], state)) set_bit(v, v->mask, v->opening[from]);
+            if (observes(p, v->opening[from], state)) mark_slot(v, v->mask, v->opening[from]);
         int32_t next = p->by_return[rank];
         if (!bit_of(v, v->mask, next)) return is_dominated(v, rank, state) ? HOLDS : NOT_CLOSED;
         v->mask[v->place[next] >> 6] &= ~((uint64_t)1 << (v->place[next] & 63));
@@ -231,9 +231,9 @@ static int lands(Verifier *v, int32_t rank, int32_t state, int32_t from) {
 static int step_from(Verifier *v, int32_t k, int32_t i, int32_t state) {
     const Problem *p = v->p;
     memcpy(v->mask, mask_of(v, k), (size_t)v->words * sizeof *v->mask);
-    if (p->return_at[i] != NEVER) set_bit(v, v->mask, i);
+    if (p->return_at[i] != NEVER) mark_slot(v, v->mask, i);
     for (int32_t o = 0; o < v->open; o++)
-        if (observes(p, v->window[o], state)) set_bit(v, v->mask, v->window[o]);
+        if (observes(p, v->window[o], state)) mark_slot(v, v->mask, v->window[o]);
     return lands(v, v->m->rank[k], state, v->opened[v->m->rank[k]]);
 }
 
