@@ -43,9 +43,12 @@ def visualize_path(model: Any, information: Information, path: Path | str, title
     return write_page(path, linearizations_page(model, information, title))
 
 
-def linearizations_page(model: Any, information: Information, title: str) -> str:
-    """Return the page of a verbose check: its operations and the longest partial linearizations."""
-    return render("porcupine.html", porcupine_values(information.visualization(model), title))
+def linearizations_page(model: Any, information: Information, title: str = _TITLE, verdict: str = "") -> str:
+    """Return the page of a verbose check: its operations and the longest partial linearizations.
+
+    Without a `verdict` it is a pass when the linearizations hold every operation that returned, else a violation.
+    """
+    return render("porcupine.html", porcupine_values(information.visualization(model), title, verdict))
 
 
 def checked_page(checked: CheckedHistory) -> str:

@@ -117,12 +117,12 @@ class Visualization(Protocol):
     def annotations(self) -> Sequence[Note]: ...
 
 
-def porcupine_values(data: Visualization, title: str) -> dict[str, Any]:
-    """Return the values for the template, as plain data."""
+def porcupine_values(data: Visualization, title: str, verdict: str = "") -> dict[str, Any]:
+    """Return the values for the template, as plain data; the verdict follows from the data when it is not given."""
     numbered = sorted(enumerate(data.partitions), key=lambda item: (not _missing(item[1]), item[0]))
     return {
         "title": title,
-        "verdict": "violation" if any(map(_missing, data.partitions)) else "pass",
+        "verdict": verdict or ("violation" if any(map(_missing, data.partitions)) else "pass"),
         "parts": [_part(number, part, data.annotations) for number, part in numbered[:PARTS_MAX]],
         "parts_left_out": max(0, len(numbered) - PARTS_MAX),
         "parts_in_all": len(numbered),

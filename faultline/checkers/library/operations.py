@@ -71,10 +71,10 @@ def history_of(ordered: Sequence[AnyOperation]) -> History:
     for number, (time, is_return, row) in enumerate(events):
         operation = ordered[row]
         time_us = round((time - events[0][0]) * 1e6) if is_timed else number
-        f, key, value = _call(operation)
         if is_return:
-            history.complete(row, _outcome(f, operation), time_us)
+            history.complete(row, _outcome(history.f[row], operation), time_us)
         else:
+            f, key, value = _call(operation)
             history.invoke(Invocation(operation.client_id, f, key, value), time_us, operation.client_id, "")
     return history
 
@@ -122,12 +122,11 @@ def _call(operation: AnyOperation) -> tuple[str, str | None, Any]:
     given = operation.input
     if isinstance(given, str):
         return given, None, None
+    if isinstance(given, tuple) and 1 <= len(given) <= 3 and isinstance(given[0], str):
+        key = str(given[1]) if len(given) == 3 and given[1] is not None else None
+        return given[0], key, _plain(given[-1], operation) if len(given) > 1 else None
     if isinstance(given, list | tuple) and is_micro_operations(value := _plain(given, operation)):
         return "txn", None, value
-    if isinstance(given, tuple) and 1 <= len(given) <= 3 and isinstance(given[0], str):
-        f, *rest = given
-        key = str(rest[0]) if len(rest) == 2 and rest[0] is not None else None
-        return f, key, _plain(rest[-1], operation) if rest else None
     raise UsageError(
         f"{_shown(operation)} has an input that a model by name cannot read.",
         'Write it as "read", ("write", 1), ("write", "key", 1), or a list of micro-operations; '

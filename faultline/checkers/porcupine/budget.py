@@ -7,9 +7,16 @@ from __future__ import annotations
 
 import enum
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
-__all__ = ["UNLIMITED", "Budget", "CheckResult", "OutOfTime"]
+__all__ = ["UNLIMITED", "Budget", "CheckResult", "OutOfTime", "step_within"]
+
+State = TypeVar("State")
+Input = TypeVar("Input")
+Output = TypeVar("Output")
+Answer = TypeVar("Answer")
 
 
 class CheckResult(enum.StrEnum):
@@ -25,8 +32,7 @@ class OutOfTime(Exception):
 
 
 STEPS_BETWEEN_DEADLINE_CHECKS = 64
-"""Looking at the clock costs a tenth of a cheap step of an engine. Steps of a model, which may be slow, look each time
-(`model.Model.step_within`)."""
+"""Looking at the clock costs a tenth of a cheap step of an engine. Steps of a model look each time (`step_within`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,3 +69,31 @@ class Budget:
 
 UNLIMITED = Budget()
 """As long as it takes."""
+
+
+def step_within(
+    step: Callable[[State, Input, Output], Answer],
+    step_context: Callable[[Budget, State, Input, Output], Answer] | None,
+    budget: Budget,
+) -> Callable[[State, Input, Output], Answer]:
+    """Return a model's `step`, or its `step_context` if any, which raises OutOfTime instead of answering late.
+
+    It looks at the clock before every step. That costs a third of the cheapest steps, but one step of a model may take
+    longer than the whole time that is left, and no number of quick ones tells that the next is quick.
+    """
+    deadline_s = budget.deadline_s
+    if deadline_s is None:
+        return step
+
+    def timed(state: State, given: Input, answer: Output) -> Answer:
+        if time.monotonic() >= deadline_s:
+            raise OutOfTime
+        if step_context is None:
+            return step(state, given, answer)
+        found = step_context(budget, state, given, answer)
+        # The step may have stopped in its middle: its answer says nothing then.
+        if time.monotonic() >= deadline_s:
+            raise OutOfTime
+        return found
+
+    return timed

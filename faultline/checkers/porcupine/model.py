@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, NoReturn, TypeVar
 
-from faultline.checkers.porcupine.budget import UNLIMITED, Budget, CheckResult, OutOfTime
+from faultline.checkers.porcupine.budget import UNLIMITED, Budget, CheckResult, step_within
 from faultline.harness.errors import UsageError
 
 __all__ = [
@@ -155,7 +155,7 @@ class Model(Generic[State, Input, Output]):
 
     def step_within(self, budget: Budget) -> Callable[[State, Input, Output], tuple[bool, State]]:
         """Return the step function for a check; it raises OutOfTime instead of answering late."""
-        return _step_within(self.step, self.step_context, budget)
+        return step_within(self.step, self.step_context, budget)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +185,7 @@ class NondeterministicModel(Generic[State, Input, Output]):
 
     def step_within(self, budget: Budget) -> Callable[[State, Input, Output], Sequence[State]]:
         """Return the step function for a check; it raises OutOfTime instead of answering late."""
-        return _step_within(self.step, self.step_context, budget)
+        return step_within(self.step, self.step_context, budget)
 
     def to_model(self) -> Model[tuple[State, ...], Input, Output]:
         """The deterministic model whose state is the set of states this one may be in (the power-set construction)."""
@@ -252,28 +252,3 @@ def _settle_step(model: Model[Any, Any, Any] | NondeterministicModel[Any, Any, A
     if model.step is _no_step:
         step = _no_step() if model.step_context is None else partial(model.step_context, UNLIMITED)
         object.__setattr__(model, "step", step)
-
-
-Answer = TypeVar("Answer")
-
-
-def _step_within(
-    step: Callable[[State, Input, Output], Answer],
-    step_context: Callable[[Budget, State, Input, Output], Answer] | None,
-    budget: Budget,
-) -> Callable[[State, Input, Output], Answer]:
-    if budget.deadline_s is None:
-        return step
-
-    def timed(state: State, given: Input, answer: Output) -> Answer:
-        if budget.is_over():
-            raise OutOfTime
-        if step_context is None:
-            return step(state, given, answer)
-        found = step_context(budget, state, given, answer)
-        # The step may have stopped in its middle: its answer says nothing then.
-        if budget.is_over():
-            raise OutOfTime
-        return found
-
-    return timed

@@ -30,6 +30,23 @@ def test_the_linearizability_checker_comes_without_what_only_a_refusal_or_anothe
 
 
 @pytest.mark.slow
+def test_the_names_of_the_library_come_without_what_judges_and_draws() -> None:
+    imported = imported_by("from faultline.checkers import Model, Operation, check")
+    assert "faultline.checkers.library.checking" in imported
+    assert not any(name.startswith(("faultline.reports", "faultline.checkers.linearizability")) for name in imported)
+    assert imported & (HEAVY | {"msgspec", "jinja2", "importlib.metadata", "pathlib"}) == set()
+
+
+@pytest.mark.slow
+def test_a_first_check_of_a_register_draws_nothing_and_asks_for_no_plug_in() -> None:
+    code = (
+        "from faultline.checkers import Operation, check\nassert check('register', [Operation(0, 'read', 0, None, 1)])"
+    )
+    imported = imported_by(code)
+    assert imported & (EXPLAINING | OTHER_MODELS | HEAVY | {"jinja2", "importlib.metadata"}) == set()
+
+
+@pytest.mark.slow
 def test_listing_checkers_and_naming_the_port_import_neither() -> None:
     imported = imported_by(
         "import faultline.checkers, faultline.checkers.porcupine, faultline.checkers.linearizability"

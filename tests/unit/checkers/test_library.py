@@ -14,6 +14,8 @@ from faultline.checkers import (
     Result,
     check,
 )
+from faultline.checkers.library.own_evidence import OPERATIONS_MAX
+from faultline.checkers.linearizability.checker import FINDINGS_MAX
 from faultline.harness.errors import UsageError
 from faultline.harness.history import History
 from faultline.harness.operation import Operation as Invocation
@@ -141,7 +143,8 @@ def test_options_go_to_the_checker():
 def test_an_empty_history_is_vacuous_and_not_true():
     for model in ("register", Bank):
         result = check(model, [])
-        assert (result.verdict, bool(result)) == (Verdict.VACUOUS, False)
+        assert (result.verdict, bool(result), str(result)) == (Verdict.VACUOUS, False, f"vacuous: {result.sentence}")
+        assert "<html" in result.html()
 
 
 def test_times_of_floats_are_seconds_in_sentences():
@@ -174,10 +177,34 @@ def test_hooks_are_for_models_of_ones_own_and_options_for_named_ones():
 
 
 def test_a_read_of_half_a_transfer_is_a_violation_of_ones_own_model():
-    result = check(Bank, [MOVE, HALF])
-    assert (result.verdict, result.evidence) == (Verdict.VIOLATION, (MOVE, HALF))
-    assert "read (7, 10) of client 1, from 2 until 3, fits into no order of 2 operations" in result.sentence
-    assert "leads to the state (7, 13)" in result.sentence
+    result = check(Bank, [MOVE, HALF, Operation(2, "read", 4, (7, 13), 5)])
+    assert (result.verdict, result.evidence) == (Verdict.VIOLATION, (HALF,))
+    assert result.sentence == (
+        "No order explains read (7, 10) of client 1, from 2 until 3, whether or not the 2 other operations happened."
+    )
+    assert "leads to the state (7, 13). It leaves out read (7, 10) of client 1" in str(result)
+
+
+def test_what_ones_own_model_refuses_is_shown_by_the_operations_that_must_be_ordered():
+    stale = Operation(1, "read", 4, (10, 10), 5)
+    result = check(Bank, [MOVE, Operation(2, 0, 0, None, 9), stale])
+    assert result.evidence == (MOVE, stale)
+    assert "with 1 operation before or beside it, whether or not the other operation happened" in result.sentence
+
+
+def test_a_part_that_is_too_large_to_be_made_smaller_is_shown_where_it_breaks():
+    many = [Operation(0, 0, at, None, at + 0.5) for at in range(OPERATIONS_MAX + 1)]
+    result = check(Bank, [*many, Operation(1, "read", 1_000, (9, 9), 1_001)])
+    assert [operation.input for operation in result.evidence] == [0, "read"]
+    said = f"No order explains {OPERATIONS_MAX + 2} operations: the longest that was found has {OPERATIONS_MAX + 1} "
+    assert result.sentence.startswith(said)
+    assert "with those at that moment" in str(result)
+
+
+def test_reads_that_a_hook_names_are_left_out_of_what_explains_a_refusal():
+    hooks = Hooks(readonly=lambda given, answer: given == "read")
+    wrong = Operation(1, "read", 6, (0, 0), 7)
+    assert check(Bank, [MOVE, WHOLE, wrong], hooks=hooks).evidence == (wrong,)
 
 
 def test_a_read_of_a_whole_transfer_is_a_pass_of_ones_own_model():
@@ -196,6 +223,12 @@ def test_each_part_of_ones_own_model_is_judged_and_numbers_run_through():
     result = check(by_client, [wrong, MOVE.__class__(1, "read", 0, (1, 1), 1)])
     assert [finding.operations for finding in result.findings] == [(0,), (1,)]
     assert result.sentence.endswith("1 other part is not linearizable either.")
+    many = check(
+        Model(init=Bank.init, step=Bank.step, partition=lambda history: [[each] for each in history]),
+        [Operation(client, "read", 0, (0, 0), 1) for client in range(FINDINGS_MAX + 2)],
+    )
+    assert len(many.findings) == FINDINGS_MAX
+    assert many.sentence.endswith(f"{FINDINGS_MAX + 1} other parts are not linearizable either.")
 
 
 def test_a_nondeterministic_model_is_taken_as_it_is():
@@ -207,7 +240,7 @@ def test_a_nondeterministic_model_is_taken_as_it_is():
     assert check(lossy, [write, one])
     result = check(lossy, [write, zero, one])
     assert result.verdict is Verdict.VIOLATION
-    assert "the state {0}" in result.sentence
+    assert "leads to the state {0}." in str(result)
 
 
 def test_ones_own_model_reads_histories_as_operations():
@@ -224,6 +257,8 @@ def test_what_the_budget_does_not_decide_is_unknown_and_says_why():
     result = check(Bank, hard, steps_max=3)
     assert (result.verdict, bool(result), result.reason.cause) == (Verdict.UNKNOWN, False, Cause.BUDGET)
     assert "the steps ended when" in result.sentence
+    assert "No linearization of every operation that returned was found." in result.html()
+    assert 'class="unknown"' in result.html()
     assert check(Bank, hard).verdict is Verdict.VIOLATION
 
 
@@ -253,7 +288,7 @@ def test_a_timeout_is_unknown_by_time_and_zero_is_none(monkeypatch):
 def test_a_result_prints_its_verdict_with_the_operations_and_its_repr_is_one_line():
     for model, operations, shown in (
         ("register", [WRITE_1, WRITE_2, STALE], "client 1 read 1"),
-        (Bank, [MOVE, HALF], "1. from 0 until 1: client 0: move 3"),
+        (Bank, [MOVE, HALF], "1. from 2 until 3: client 1: read (7, 10)"),
     ):
         result = check(model, operations)
         assert str(result).startswith("violation: ")
