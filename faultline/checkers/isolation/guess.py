@@ -15,15 +15,15 @@ they fail on stores that let transactions see the past; the search does not."""
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import Any
 
 from faultline.checkers.isolation.closure import Graph
-from faultline.checkers.isolation.committed import INITIAL, Committed, Transaction
+from faultline.checkers.isolation.committed import INITIAL, Committed
 from faultline.checkers.isolation.polygraph import Dependency, Level, Polygraph, Precedence, arcs_of, polygraph_of
+from faultline.checkers.isolation.serial_run import SerialRun
 from faultline.harness.history import OPEN
 
 __all__ = ["deadlines", "is_possible_as_guessed"]
@@ -49,7 +49,7 @@ def is_possible_as_guessed(committed: Committed, level: Level, precedence: Prece
     polygraph = polygraph_of(committed, precedence)
     begun = [transaction.invoked for transaction in committed.transactions]
     latest = deadlines(committed)
-    if any(_SerialRun(committed, polygraph, priority).succeeds() for priority in (latest, begun)):
+    if any(SerialRun(polygraph, polygraph.known, priority).succeeds() for priority in (latest, begun)):
         return True
     return any(
         _is_acyclic(level, polygraph, _following(committed, rank))
@@ -81,74 +81,6 @@ def _ranks(committed: Committed, polygraph: Polygraph, orders: Sequence[Sequence
 
 def _placed(position: Sequence[int], _key: Any, number: int) -> tuple[int, int]:
     return position[number], 0
-
-
-class _SerialRun:
-    """A run of transactions one by one on a store that knows the writer of each key's current version.
-
-    A barrier of real time is run like a transaction that neither reads nor writes.
-    """
-
-    def __init__(self, committed: Committed, polygraph: Polygraph, priority: Sequence[int]) -> None:
-        self.committed, self.polygraph = committed, polygraph
-        self.priority = [*priority, *[-1] * (polygraph.nodes - polygraph.size)]
-        self.current: dict[Any, int] = {}
-        self.waits = [0] * polygraph.nodes
-        self.after: list[list[int]] = [[] for _ in range(polygraph.nodes)]
-        self.unread: dict[tuple[Any, int], int] = {}
-        self.parked: dict[Any, list[int]] = {}
-        self.heap: list[tuple[int, int]] = []
-        for _, source, target, _ in polygraph.known:
-            self.after[source].append(target)
-            self.waits[target] += 1
-        for version, readers in polygraph.readers.items():
-            self.unread[version] = len(readers)
-
-    def succeeds(self) -> bool:
-        """Return whether every transaction could be run."""
-        for number in range(1, self.polygraph.nodes):
-            self._ready(number, 0)
-        done = 0
-        while self.heap:
-            number = heapq.heappop(self.heap)[1]
-            blocked = self._blocked_by(number) if number < self.polygraph.size else None
-            if blocked is not None:
-                self.parked.setdefault(blocked, []).append(number)
-            else:
-                self._run(number)
-                done += 1
-        return done == self.polygraph.nodes - 1
-
-    def _ready(self, number: int, fulfilled: int) -> None:
-        self.waits[number] -= fulfilled
-        if not self.waits[number]:
-            heapq.heappush(self.heap, (self.priority[number], number))
-
-    def _blocked_by(self, number: int) -> Any:
-        """Return a version that the transaction would overwrite although others have yet to read it."""
-        transaction = self.committed.transactions[number]
-        for key in transaction.writes:
-            version = (key, self.current.get(key, INITIAL))
-            if self.unread.get(version, 0) > (version in transaction.reads):
-                return version
-        return None
-
-    def _run(self, number: int) -> None:
-        if number < self.polygraph.size:
-            self._apply(self.committed.transactions[number], number)
-        for target in self.after[number]:
-            self._ready(target, 1)
-
-    def _apply(self, transaction: Transaction, number: int) -> None:
-        for version in dict.fromkeys(transaction.reads):
-            self.unread[version] -= 1
-            if self.unread[version] <= 1:
-                for parked in self.parked.pop(version, ()):
-                    self._ready(parked, 0)
-        for key in transaction.writes:
-            for parked in self.parked.pop((key, self.current.get(key, INITIAL)), ()):
-                self._ready(parked, 0)
-            self.current[key] = number
 
 
 def _following(committed: Committed, rank: _Rank) -> Iterator[Dependency]:

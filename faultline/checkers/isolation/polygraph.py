@@ -19,7 +19,7 @@ lists and registers.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple
@@ -27,7 +27,7 @@ from typing import Any, Literal, NamedTuple
 from faultline.checkers.isolation.committed import INITIAL, Committed
 from faultline.harness.history import OPEN
 
-__all__ = ["Arc", "Dependency", "Level", "Polygraph", "Precedence", "arcs_of", "polygraph_of", "precedence_pairs"]
+__all__ = ["Arc", "Dependency", "Level", "Polygraph", "Precedence", "arcs_of", "polygraph_of"]
 
 Level = Literal["snapshot-isolation", "serializability"]
 
@@ -73,9 +73,13 @@ class Polygraph:
                 yield Dependency("rw", reader, second, key)
 
 
-def polygraph_of(committed: Committed, precedence: Precedence) -> Polygraph:
-    """Return the polygraph of `committed`."""
-    pairs, barriers = precedence_pairs(committed, precedence)
+def polygraph_of(committed: Committed, precedence: Precedence, punctual: Sequence[int] = ()) -> Polygraph:
+    """Return the polygraph of `committed`, in which transactions that are `punctual` respect real time among each
+    other, whether that is part of the level or not."""
+    timed = committed.numbers() if precedence == "real-time" else punctual
+    pairs, barriers = _in_real_time(committed, timed)
+    if precedence == "session":
+        pairs += [Dependency("so", *pair) for session in committed.sessions for pair in pairwise(session)]
     size = len(committed.transactions)
     polygraph = Polygraph(size, size + barriers, pairs)
     for number in committed.numbers():
@@ -96,20 +100,15 @@ def polygraph_of(committed: Committed, precedence: Precedence) -> Polygraph:
     return polygraph
 
 
-def precedence_pairs(committed: Committed, precedence: Precedence) -> tuple[list[Dependency], int]:
-    """Return the dependencies of sessions or of real time, and the number of barriers that the latter needs."""
-    if precedence == "session":
-        sessions = committed.sessions
-        return [Dependency("so", before, after) for session in sessions for before, after in pairwise(session)], 0
-    if precedence == "none":
-        return [], 0
+def _in_real_time(committed: Committed, timed: Sequence[int]) -> tuple[list[Dependency], int]:
+    """Return the dependencies of real time among the transactions `timed`, and the number of barriers."""
     transactions, size = committed.transactions, len(committed.transactions)
-    done = [number for number in committed.numbers() if transactions[number].completed != OPEN]
+    done = [number for number in timed if transactions[number].completed != OPEN]
     done.sort(key=lambda number: transactions[number].completed)
     ends = [transactions[number].completed for number in done]
     pairs = [(number, size + place) for place, number in enumerate(done)]
     pairs += [(size + place, size + place + 1) for place in range(len(done) - 1)]
-    for number in committed.numbers():
+    for number in timed:
         place = bisect_left(ends, transactions[number].invoked) - 1
         pairs += [(size + place, number)] if place >= 0 else []
     return [Dependency("rt", before, after) for before, after in pairs], len(done)

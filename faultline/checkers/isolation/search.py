@@ -24,9 +24,11 @@ import numpy as np
 
 from faultline.checkers.isolation.clauses import Clauses
 from faultline.checkers.isolation.closure import Graph
+from faultline.checkers.isolation.justification import suspects_of
 from faultline.checkers.isolation.polygraph import Dependency, Level, Polygraph, arcs_of
 from faultline.checkers.isolation.regions import Region, open_regions
-from faultline.checkers.isolation.saturation import Conflict, Pair, Saturation
+from faultline.checkers.isolation.saturation import Pair, Saturation
+from faultline.checkers.isolation.serial_run import SerialRun
 from faultline.checkers.porcupine.budget import Budget
 from faultline.checkers.transactions.components import strongly_connected
 
@@ -45,15 +47,14 @@ _CYCLES_MAX = 64
 class SearchResult:
     """The answer, its steps, the number of pairs of writers and of those settled by necessity.
 
-    For an impossible history, `conflict` when necessity alone shows it, else `suspects`: the transactions of the region
-    that has no order.
+    For an impossible history, `suspects` are transactions that are likely to have no order among themselves; none when
+    they are too many to tell.
     """
 
     answer: Answer
     steps: int
     choices: int
     settled: int
-    conflict: Conflict | None = None
     suspects: Sequence[int] = ()
 
 
@@ -67,9 +68,12 @@ def search(polygraph: Polygraph, level: Level, expected: Sequence[int], budget: 
     sizes = [len(writers) - 1 for writers in polygraph.writers.values()]
     choices = sum(size * (size - 1) // 2 for size in sizes)
     settled = sum((before >> 1).bit_count() for order in saturation.orders for before in order.before)
-    result = SearchResult("possible", saturation.steps, choices, settled, conflict)
+    result = SearchResult("possible", saturation.steps, choices, settled)
     if conflict is not None or saturation.is_exhausted:
         result.answer = "exhausted" if conflict is None else "impossible"
+        result.suspects = suspects_of(saturation) if conflict is not None else ()
+        return result
+    if SerialRun(polygraph, saturation.dependencies(), expected).succeeds():
         return result
     for region in open_regions(saturation):
         decision = _Decision(saturation, region, expected, Budget(_left(budget, result.steps), budget.deadline_s))

@@ -23,8 +23,7 @@ _NOT_READ = -2
 
 
 def committed_registers(columns: TransactionColumns, versions: RegisterVersions) -> Committed:
-    """Return the committed transactions on registers. Reads of what no transaction is known to have committed are left
-    out: inference reports them."""
+    """Return the committed transactions on registers."""
     writer = versions.committed_writer(columns)
     read = versions.external_read
     seen = versions.version[read]
@@ -74,7 +73,10 @@ def _committed(
     witness: Mapping[int, int],
     chains: Mapping[int, Iterable[int]],
 ) -> Committed:
-    """Number the transactions that `happened`; `source` has the writer that each of `reads` saw, -1 for none."""
+    """Number the transactions that `happened`; `source` has the writer that each of `reads` saw, -1 for none.
+
+    Reads of transactions that did not happen are left out: inference reports them.
+    """
     kept = np.flatnonzero(happened).tolist()
     number_of = {transaction: number for number, transaction in enumerate(kept, start=1)} | {-1: INITIAL}
     names = list(map(token, columns.keys))
@@ -94,7 +96,7 @@ def _committed(
         transactions.append(transaction)
     owner, key = columns.owner.tolist(), columns.key.tolist()
     for micro, writer in zip(reads.tolist(), source.tolist()):
-        if writer != _NOT_READ:
+        if writer in number_of:
             transactions[number_of[owner[micro]]].reads.append(Read(names[key[micro]], number_of[writer]))
     for micro in np.flatnonzero(~columns.is_read & happened[columns.owner]).tolist():
         transactions[number_of[owner[micro]]].writes[names[key[micro]]] = columns.values[micro]

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 import msgspec
 import numpy as np
 
 from faultline.checkers.common.words import counted
+from faultline.checkers.isolation.committed import Committed
 from faultline.checkers.porcupine.budget import UNLIMITED, Budget
 from faultline.checkers.transactions.anomalies import severity
+from faultline.checkers.transactions.causes import by_cause
 from faultline.checkers.transactions.columns import OK
 from faultline.checkers.transactions.component import Component, edge_lookup
 from faultline.checkers.transactions.components import suspect_components
@@ -29,6 +32,7 @@ from faultline.checkers.transactions.observations import Observation
 from faultline.checkers.transactions.order import suspect_regions
 from faultline.checkers.transactions.pairs import observe_pairs, observe_updates
 from faultline.checkers.transactions.shapes import CycleShape, shapes_for
+from faultline.checkers.transactions.strength import STRONGEST_FIRST, strongest
 from faultline.harness.history import History
 from faultline.harness.verdict import Cause, CheckResult, Finding, Reason, Verdict
 
@@ -41,6 +45,12 @@ _ALL_COMPONENTS = 10
 """The budget of all components together, as a multiple of that of one."""
 
 _EXAMPLES = 8
+
+_STRENGTH_TRANSACTIONS_MAX = 1_000
+"""The size up to which other models than the promised one are decided too."""
+
+_STRENGTH_STEPS_MAX = 200_000
+"""The steps of the search for each of them."""
 
 
 @dataclass(slots=True)
@@ -67,8 +77,46 @@ def judge(
 
     The search for cycles ends at the time of `limit`; inference and the search for components are linear in time.
     """
-    inferred = _inferred(history, inference, checker, canonical(model), steps, limit)
-    return inferred if inferred.verdict is Verdict.VIOLATION else _searched(history, inference, inferred, limit)
+    result = _inferred(history, inference, checker, canonical(model), steps, limit)
+    if result.verdict is not Verdict.VIOLATION:
+        result = _searched(history, inference, result, limit)
+    return _with_strength(history, inference, result, limit)
+
+
+def _with_strength(history: History, inference: Inference, result: CheckResult, limit: Budget) -> CheckResult:
+    """Return `result` with the strongest models that the history keeps and the weakest that it does not.
+
+    Only small histories are asked for other models than the promised one: each is a search of its own.
+    """
+    detail, model = result.detail, result.detail["model"]
+    broken = {*detail["not"], *detail["also_not"]} | ({model} if result.verdict is Verdict.VIOLATION else set())
+    holding, refuted = [model] if result.verdict is Verdict.PASS and _is_decided(inference, model) else [], []
+    is_small = len(inference.columns) <= _STRENGTH_TRANSACTIONS_MAX
+    if inference.committed is not None and is_small and result.verdict in (Verdict.PASS, Verdict.VIOLATION):
+        keeps = partial(_keeps, history, inference, inference.committed(), limit)
+        candidates = [name for name in STRONGEST_FIRST if _is_decided(inference, name)]
+        holding, refuted = strongest(candidates, holding, broken, keeps)
+    if result.verdict is Verdict.VIOLATION:
+        refuted.append(model)
+    impossible = ruled_out(detail["anomalies"], refuted)
+    detail = detail | {"holds": holding, "not": list(impossible.weakest), "also_not": list(impossible.also)}
+    sentence = result.sentence
+    if result.verdict is Verdict.VIOLATION and holding:
+        sentence += f" They keep {' and '.join(holding)}; the weakest ruled out: {', '.join(impossible.weakest)}."
+    return msgspec.structs.replace(result, sentence=sentence, detail=detail)
+
+
+def _is_decided(inference: Inference, model: str) -> bool:
+    """Return whether a history without a finding against `model` is known to keep it."""
+    return inference.committed is not None and (model in inference.searched or model in FORBID_EVERY_CYCLE)
+
+
+def _keeps(history: History, inference: Inference, committed: Committed, limit: Budget, model: str) -> bool | None:
+    """Return whether the history keeps a model that `_is_decided`, None when the budget does not tell."""
+    if model not in inference.searched:
+        return not refutes(inference, model)
+    verdict = decided(model, history, committed, limit, {"steps_max": _STRENGTH_STEPS_MAX}).verdict
+    return None if verdict is Verdict.UNKNOWN else verdict is not Verdict.VIOLATION
 
 
 def _searched(history: History, inference: Inference, inferred: CheckResult, limit: Budget) -> CheckResult:
@@ -118,7 +166,7 @@ def _inferred(
         checker=checker,
         verdict=verdict,
         sentence=_sentence(inference, found, verdict, promised, counts, findings),
-        findings=tuple(finding for finding in findings if finding.anomaly in forbidden),
+        findings=tuple(by_cause(finding for finding in findings if finding.anomaly in forbidden)),
         detail={
             "model": promised,
             "transactions": len(inference.columns),

@@ -262,10 +262,11 @@ def orders_for(model: str) -> tuple[bool, bool]:
     return realtime or any(name.endswith("-process") for name in forbidden), realtime
 
 
-def ruled_out(anomalies: Iterable[str]) -> RuledOut:
-    """Return the models that `anomalies` contradict."""
+def ruled_out(anomalies: Iterable[str], refuted: Iterable[str] = ()) -> RuledOut:
+    """Return the models that `anomalies` contradict, and those that are no weaker than one of `refuted`."""
     present = implied(sorted(anomalies))
     direct = {model for model, sources in FORBIDS.items() if any(source.name in present for source in sources)}
+    direct.update(refuted)
     everything = [model for model in _everything() if direct & weaker_models(model)]
     weakest = [model for model in everything if not (weaker_models(model) - {model}) & set(everything)]
     return RuledOut(tuple(weakest), tuple(model for model in everything if model not in weakest))

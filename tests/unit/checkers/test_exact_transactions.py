@@ -201,6 +201,33 @@ def test_an_unread_append_comes_after_the_last_one_that_was_read_even_if_no_othe
     assert judge("snapshot-isolation", history).check(history).verdict is Verdict.VIOLATION
 
 
+@pytest.mark.parametrize(("write", "empty"), [("w", None), ("append", [])])
+def test_the_strongest_model_that_holds_and_the_weakest_that_does_not_are_named(write, empty):
+    skew = at_once([("r", "x", empty), (write, "y", 1)], [("r", "y", empty), (write, "x", 2)])
+    result = judge("strict-serializable", skew).check(skew)
+    assert result.detail["holds"] == ["strong-snapshot-isolation"]
+    assert {"repeatable-read", "update-serializable"} <= set(result.detail["not"])
+    assert "They keep strong-snapshot-isolation; the weakest ruled out: " in result.sentence
+    weaker = judge("snapshot-isolation", skew).check(skew)
+    assert (weaker.verdict, weaker.detail["holds"]) == (Verdict.PASS, ["strong-snapshot-isolation"])
+
+
+def test_a_model_that_only_a_search_refutes_is_ruled_out_with_all_that_are_stronger():
+    detail = judge("serializable", silent_contradiction()).check(silent_contradiction()).detail
+    assert "serializable" in (*detail["not"], *detail["also_not"])
+    assert "strict-serializable" in detail["also_not"]
+
+
+def test_one_cause_is_told_once_with_its_other_names():
+    history = at_once([("w", "x", 1), ("w", "y", 1)], [("r", "x", 1), ("r", "y", None)])
+    result = judge("serializable", history).check(history)
+    assert [finding.anomaly for finding in result.findings] == ["G-single-item"]
+    finding = result.findings[0]
+    assert finding.operations == (0, 1)
+    assert set(finding.detail["also_called"]) == {"fractured-read", "G-monotonic", "G-update"}
+    assert len(finding.detail["edges"]) == 2
+
+
 def test_strict_serializability_of_registers_searches_with_real_time():
     """Serializable, and no value of a key is used in an order that real time contradicts."""
     history = timed(
