@@ -115,6 +115,21 @@ HISTORIES = {
     ),
 }
 
+PENDING_LINK = [
+    (WRITE, None, 1, 1, 3),
+    (WRITE, None, 1, 4, 6),
+    (SWAP, 1, 4, 15, INFINITY),
+    (OBSERVE, 4, None, 18, 20),
+    (WRITE, None, 3, 21, 23),
+    (SWAP, 3, 4, 24, INFINITY),
+    (SWAP, 4, 3, 32, 34),
+    (WRITE, None, 6, 38, 40),
+    (OBSERVE, 4, None, 44, 46),
+]
+"""The compare-and-set of 4 cannot have seen the first pending one: what that saw is part of the reason."""
+
+HISTORIES["a pending compare-and-set between a write and an unsure one"] = (PENDING_LINK, ILLEGAL)
+
 
 def operations(fields):
     return [RegisterOperation(*values, row) for row, values in enumerate(fields)]

@@ -136,6 +136,9 @@ class _Assignment:
                     continue
                 for i in filter(self.involved.__contains__, reads):
                     self.naming.add_in_chain(i)
+                    # The chain of each possible write was tried for the read, so it counts how the write came there.
+                    for number in self.mapping.unsure[i]:
+                        self.naming.add_in_chain(self.writer.get(number))
                 return False
             if self.tries_left <= 0:
                 return None

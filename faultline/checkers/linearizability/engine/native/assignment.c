@@ -271,6 +271,13 @@ static int jump_back(Assignment *a, Level *levels) {
     return 1;
 }
 
+/* Name read k, and what puts each of its possible writes into its chain: that chain was tried for it. */
+static void name_possible(Assignment *a, int32_t k) {
+    const Mapping *m = a->m;
+    name_in_chain(a->m, a->c, m->unsure[k]);
+    for (int32_t e = m->begin[k]; e < m->begin[k + 1]; e++) name_in_chain(a->m, a->c, a->c->writer[m->pairs[e]]);
+}
+
 /* Search an assignment for `count` reads of one component, with conflict-directed backjumping. */
 static int assign_component(Assignment *a, int32_t count, Level *levels) {
     Mapping *m = a->m;
@@ -283,7 +290,7 @@ static int assign_component(Assignment *a, int32_t count, Level *levels) {
         if (level->place == m->begin[k + 1]) {
             if (jump_back(a, levels)) continue;
             for (int32_t r = 0; r < count; r++)
-                if (a->is_involved[a->reads[r]]) name_in_chain(m, a->c, m->unsure[a->reads[r]]);
+                if (a->is_involved[a->reads[r]]) name_possible(a, a->reads[r]);
             return ILLEGAL;
         }
         if (a->tries_left-- <= 0) return UNKNOWN;
