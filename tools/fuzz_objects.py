@@ -7,7 +7,7 @@ Each seed is one history of at most eight operations of clients that use a set, 
 some answers are wrong, some times are equal, some values repeat. Each is judged by its monitor, by the generic search
 in both forms, with hooks and without, and by the port of Porcupine; the judge of all is a walk over all orders that
 remembers nothing. Every refutation of a search is checked by `generic_proof`, in both forms, and every core of a
-monitor by that walk. The monitor and the native search judge every history, the others a fourth of them in turn, and
+monitor by that walk. The monitor and the native search judge every history, the others a fifth of them in turn, and
 with `--all` every one too. Differences are printed with their seeds, and the program then ends with 1.
 """
 
@@ -22,11 +22,13 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from time import perf_counter
 from typing import Any
+from unittest.mock import patch
 
 from faultline.checkers.linearizability.data_types import MODEL_FACTORIES, UNKNOWN
 from faultline.checkers.linearizability.generic import is_linearization
 from faultline.checkers.linearizability.generic_proof import refutes
 from faultline.checkers.linearizability.generic_search import NO_HOOKS, Hooks, search_generic
+from faultline.checkers.linearizability.monitors import native_containers
 from faultline.checkers.linearizability.monitors.decision import decide, hooks_for
 from faultline.checkers.porcupine import PENDING, UNLIMITED, Model, Operation, check_single
 
@@ -183,6 +185,13 @@ def _by_monitor(kind: str, history: Sequence[AnyOperation]) -> tuple[str, str]:
     return found.legality.value, "" if found.is_confirmed else "it is not confirmed"
 
 
+def _by_monitor_in_python(kind: str, history: Sequence[AnyOperation]) -> tuple[str, str]:
+    if kind not in ("queue", "stack"):
+        return "", ""
+    with patch.object(native_containers, "kernel", lambda: (None, "this judge does without it")):
+        return _by_monitor(kind, history)
+
+
 def _by_search(form: Any, has_hooks: bool, kind: str, history: Sequence[AnyOperation]) -> tuple[str, str]:
     """Judge by one form of the search; look again at its order, or at its refutation."""
     walked = search_generic(_model(kind), history, UNLIMITED, _hooks(kind) if has_hooks else NO_HOOKS, form)
@@ -200,13 +209,14 @@ Judge = Callable[[str, Sequence[AnyOperation]], tuple[str, str]]
 
 JUDGES: dict[str, Judge] = {
     "monitor": _by_monitor,
+    "monitor in python": _by_monitor_in_python,
     "native search": partial(_by_search, "native", False),
     "native search with hooks": partial(_by_search, "native", True),
     "python search": partial(_by_search, "python", False),
     "python search with hooks": partial(_by_search, "python", True),
     "port": _by_port,
 }
-RARE = ("native search with hooks", "python search", "python search with hooks", "port")
+RARE = ("native search with hooks", "python search", "python search with hooks", "port", "monitor in python")
 """The judges that take turns."""
 
 

@@ -19,7 +19,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from heapq import heappop, heappush
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import Any
 
 from faultline.checkers.linearizability.data_types import UNKNOWN, Call
 from faultline.checkers.linearizability.decision import Decision, hand_over, illegal, legal
@@ -40,16 +40,16 @@ def monitor_counter(operations: Sequence[Operation[Call, Any]]) -> Decision:
     wrong = next((position for position in reads if not _is_number(operations[position].output)), None)
     if wrong is not None:
         return illegal([wrong], f"a read saw {operations[wrong].output!r}, which is no integer")
-    # The bounds hold for any amounts, so they are tried before anything is handed over for its amounts.
-    impossible = _out_of_bounds(operations, adds, reads)
-    if impossible is not None:
-        return impossible
     amounts = {operations[position].input[1] for position in adds} - {0}
     if len(amounts) > 1:
-        return hand_over("different amounts are added, so a sum does not tell how many additions it is made of")
+        # The bounds hold for any amounts, so they are tried before the history is handed over for its amounts.
+        reason = "different amounts are added, so a sum does not tell how many additions it is made of"
+        return _out_of_bounds(operations, adds, reads) or hand_over(reason)
     nothing = [position for position in adds if operations[position].input[1] == 0]
-    real = [position for position in adds if operations[position].input[1] != 0]
-    return _paired(operations, real, reads, nothing, _amount(amounts))
+    real = [position for position in adds if operations[position].input[1] != 0] if nothing else adds
+    decided = _paired(operations, real, reads, nothing, _amount(amounts))
+    # What is out of bounds is told by one read, which explains more than a lack of places.
+    return decided if decided.is_legal else _out_of_bounds(operations, adds, reads) or decided
 
 
 def _amount(amounts: set[Any]) -> int:
@@ -96,14 +96,6 @@ class _Sums:
         return self._up[count], self._down[count]
 
 
-class _Window(NamedTuple):
-    """An addition, or a place in the order of additions, with the times from and until which it can happen."""
-
-    until: float
-    since: float
-    position: int
-
-
 def _paired(
     operations: Sequence[Operation[Call, Any]],
     adds: Sequence[int],
@@ -118,33 +110,33 @@ def _paired(
         if rest or count < 0:
             return illegal([read, *adds], f"a read saw {operations[read].output}, and every addition is of {amount}")
         counts.setdefault(count, []).append(read)
-    places = _places(operations, counts, len(adds))
-    backwards = next((place for place in places if place.since > place.until), None)
+    since, until = _places(operations, counts, len(adds))
+    backwards = next((place for place in range(len(adds)) if since[place] > until[place]), None)
     if backwards is not None:
-        return _read_backwards(operations, counts, backwards.position)
+        return _read_backwards(operations, counts, backwards + 1)
     if max(counts, default=0) > len(adds):
         return illegal([*counts[max(counts)], *adds], "a read saw more than was ever added")
-    moments = _pair([_Window(operations[add].return_, operations[add].call, add) for add in adds], places)
+    moments = _pair(operations, adds, since, until)
     if moments is None:
         return illegal(range(len(operations)), "the reads leave no room for every addition that was acknowledged")
     return legal(_arranged(operations, moments, counts, nothing))
 
 
-def _places(operations: Sequence[Operation[Call, Any]], counts: dict[int, list[int]], adds: int) -> list[_Window]:
-    """Return the windows of the first, second, … addition: after each lower read began, before any higher one returned.
+def _places(
+    operations: Sequence[Operation[Call, Any]], counts: dict[int, list[int]], adds: int
+) -> tuple[list[float], list[float]]:
+    """Return since when, and until when, the first, second, … addition can be.
 
-    Both bounds are carried from place to place, since a later addition is after an earlier one.
+    A place comes after each lower read began and before any higher one returned. Both bounds are carried from place to
+    place, since a later addition is after an earlier one.
     """
-    since, until = float("-inf"), float(PENDING)
-    begins: list[float] = []
-    for place in range(1, adds + 1):
-        since = max([since, *(operations[read].call for read in counts.get(place - 1, ()))])
-        begins.append(since)
-    places: list[_Window] = []
-    for place in range(adds, 0, -1):
-        until = min([until, *(operations[read].return_ for read in counts.get(place, ()))])
-        places.append(_Window(until, begins[place - 1], place))
-    return places[::-1]
+    since, until = [-PENDING] * adds, [PENDING] * adds
+    for count, reads in counts.items():
+        if count < adds:
+            since[count] = max([operations[read].call for read in reads])
+        if 0 < count <= adds:
+            until[count - 1] = min([operations[read].return_ for read in reads])
+    return list(accumulate(since, max)), list(accumulate(reversed(until), min))[::-1]
 
 
 def _read_backwards(operations: Sequence[Operation[Call, Any]], counts: dict[int, list[int]], place: int) -> Decision:
@@ -157,51 +149,42 @@ def _read_backwards(operations: Sequence[Operation[Call, Any]], counts: dict[int
     return illegal([earlier, later, *adds], f"the counter was read as {seen[0]} and after that as {seen[1]}")
 
 
-def _pair(jobs: Sequence[_Window], places: Sequence[_Window]) -> list[tuple[float, int]] | None:
-    """Return moments for additions such that the n-th of them falls into the n-th place; None when there are none."""
-    sides = (_Side(jobs), _Side(places))
+def _pair(
+    operations: Sequence[Operation[Call, Any]], adds: Sequence[int], since: Sequence[float], until: Sequence[float]
+) -> list[tuple[float, int]] | None:
+    """Return moments for additions such that the n-th of them falls into the n-th place; None when there are none.
+
+    The windows of places are in order, so places are taken in order. Additions and places that may wait for ever need
+    no partner: the former never happened, the latter were never reached.
+    """
+    by_call = sorted(adds, key=lambda add: operations[add].call)
+    by_return = sorted(adds, key=lambda add: operations[add].return_)
+    open_: list[tuple[float, int]] = []
+    taken: set[int] = set()
     paired: list[tuple[float, int]] = []
-    deadlines = [(window.until, number, window) for number, windows in enumerate((jobs, places)) for window in windows]
-    for until, number, window in sorted(deadlines):
-        # Additions and places that may wait for ever need no partner: the former never happened, the latter were
-        # never reached.
-        if until == PENDING:
-            break
-        if not sides[number].is_free(window):
-            continue
-        partner = sides[1 - number].take_most_urgent(until)
-        if partner is None:
-            return None
-        sides[number].take(window)
-        job = window if number == 0 else partner
-        paired.append((max(window.since, partner.since), job.position))
+    called = urgent = 0
+    for place in range(len(adds)):
+        while urgent < len(by_return) and by_return[urgent] in taken:
+            urgent += 1
+        add = by_return[urgent]
+        # The earliest deadline is met first, an addition's or the place's, whichever it is.
+        if operations[add].return_ <= until[place]:
+            if operations[add].return_ == PENDING:
+                break
+            if since[place] > operations[add].return_:
+                return None
+        else:
+            while called < len(by_call) and operations[by_call[called]].call <= until[place]:
+                heappush(open_, (operations[by_call[called]].return_, by_call[called]))
+                called += 1
+            while open_ and open_[0][1] in taken:
+                heappop(open_)
+            if not open_:
+                return None
+            add = heappop(open_)[1]
+        taken.add(add)
+        paired.append((max(since[place], operations[add].call), add))
     return sorted(paired)
-
-
-class _Side:
-    """Additions, or places, that still need a partner."""
-
-    def __init__(self, windows: Sequence[_Window]) -> None:
-        self._coming = sorted(windows, key=lambda window: window.since, reverse=True)
-        self._open: list[_Window] = []
-        self._taken: set[int] = set()
-
-    def is_free(self, window: _Window) -> bool:
-        return window.position not in self._taken
-
-    def take(self, window: _Window) -> None:
-        self._taken.add(window.position)
-
-    def take_most_urgent(self, time: float) -> _Window | None:
-        """Take, of the windows that are open at `time` and free, the one that closes first."""
-        while self._coming and self._coming[-1].since <= time:
-            heappush(self._open, self._coming.pop())
-        while self._open:
-            window = heappop(self._open)
-            if self.is_free(window):
-                self.take(window)
-                return window
-        return None
 
 
 def _arranged(
@@ -211,13 +194,13 @@ def _arranged(
     nothing: Sequence[int],
 ) -> list[int]:
     """Return the linearization: each addition at its moment, reads as early as their count allows."""
-    placed: list[tuple[float, int, float, int]] = []
+    times: dict[int, float] = {add: operations[add].call for add in nothing if operations[add].return_ != PENDING}
+    begin = -PENDING
     for place in range(len(moments) + 1):
-        moment, add = moments[place - 1] if place else (float("-inf"), None)
-        if add is not None:
-            placed.append((moment, 2 * place, moment, add))
+        if place:
+            begin, add = moments[place - 1]
+            times[add] = begin
         for read in counts.get(place, ()):
-            call = operations[read].call
-            placed.append((max(moment, call), 2 * place + 1, call, read))
-    placed += [(operations[add].call, 0, 0, add) for add in nothing if operations[add].return_ != PENDING]
-    return [position for _, _, _, position in sorted(placed)]
+            times[read] = max(begin, operations[read].call)
+    # The order of insertion decides between operations at the same moment.
+    return sorted(times, key=times.__getitem__)

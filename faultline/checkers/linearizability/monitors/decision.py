@@ -34,7 +34,10 @@ from faultline.harness.errors import HarnessError, UsageError
 __all__ = ["CONFIRMATION_STEPS_MAX", "MONITORS", "decide", "hooks_for"]
 
 CONFIRMATION_STEPS_MAX = 20_000
-"""Configurations that the search may visit to confirm a monitor's core, beyond a few for each of its operations."""
+"""Configurations that the search may visit to confirm a monitor's core, beyond some for each of its operations."""
+
+CONFIRMATION_STEPS_PER_OPERATION = 40
+"""Enough for ten clients of a counter, whose cores hold every addition before a read."""
 
 Monitor = Callable[[Sequence[Operation[Call, Any]]], Decision]
 
@@ -105,7 +108,8 @@ def _replayed(data_type: str, operations: Sequence[Operation[Call, Any]], found:
 def _confirmed(data_type: str, operations: Sequence[Operation[Call, Any]], found: Decision) -> Decision:
     core = [operations[position] for position in found.core]
     model = MODEL_FACTORIES[data_type].model()
-    checked = check_part(model, core, Budget(CONFIRMATION_STEPS_MAX + 4 * len(core)), hooks_for(data_type))
+    budget = Budget(CONFIRMATION_STEPS_MAX + CONFIRMATION_STEPS_PER_OPERATION * len(core))
+    checked = check_part(model, core, budget, hooks_for(data_type))
     if checked.is_legal:
         raise HarnessError(
             f"The {data_type} monitor and the search disagree about a few operations, so one of them is wrong.",

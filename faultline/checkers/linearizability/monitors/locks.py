@@ -14,7 +14,6 @@ clients that do two things at once go to the search.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 from faultline.checkers.linearizability.data_types import UNKNOWN, Call
@@ -39,11 +38,19 @@ class _Hold(NamedTuple):
 def monitor_lock(operations: Sequence[Operation[Call, Any]]) -> Decision:
     """Decide a history of acquire and release, whose argument names the client."""
     by_client: dict[Hashable, list[int]] = {}
-    for position in sorted(range(len(operations)), key=lambda position: operations[position].call):
+    busy_until: dict[Hashable, float] = {}
+    calls = [operation.call for operation in operations]
+    for position in sorted(range(len(operations)), key=calls.__getitem__):
         operation = operations[position]
-        if operation.output is False or (operation.output is UNKNOWN) != (operation.return_ == PENDING):
+        client, answer, return_ = operation.input[1], operation.output, operation.return_
+        if answer is False or (answer is UNKNOWN) != (return_ == PENDING):
             return hand_over("an acquire or release was refused, or its answer does not fit its outcome")
-        by_client.setdefault(operation.input[1], []).append(position)
+        if client not in by_client:
+            by_client[client] = []
+        elif busy_until[client] >= operation.call:
+            return hand_over(f"client {client!r} does two things at once")
+        by_client[client].append(position)
+        busy_until[client] = return_
     holds: list[_Hold] = []
     for client, positions in by_client.items():
         found = _holds(operations, client, positions)
@@ -51,14 +58,20 @@ def monitor_lock(operations: Sequence[Operation[Call, Any]]) -> Decision:
             return found
         holds += found
     # Sorted by where they begin, zones overlap somewhere exactly when two neighbours do.
-    holds.sort()
+    holds.sort(key=_begin)
     for number in range(1, len(holds)):
         first, second = holds[number - 1], holds[number]
         if first.end > second.begin:
             clients = operations[first.acquire].input[1], operations[second.acquire].input[1]
             core = [*first.operations(), *second.operations()]
             return illegal(core, f"clients {clients[0]!r} and {clients[1]!r} held the lock at the same time")
-    return legal([position for hold in holds for position in hold.operations()])
+    # Positions of all holds, one after the other; a hold that was not released ends with its acquire.
+    order = [position for hold in holds for position in (hold.acquire, hold.release)]
+    return legal([position for position in order if position is not None])
+
+
+def _begin(hold: _Hold) -> float:
+    return hold.begin
 
 
 def _holds(
@@ -67,8 +80,6 @@ def _holds(
     """Return the holds of one client, whose operations are in order of call."""
     holds: list[_Hold] = []
     acquired: int | None = None
-    if any(operations[first].return_ >= operations[second].call for first, second in pairwise(positions)):
-        return hand_over(f"client {client!r} does two things at once")
     for position in positions:
         operation = operations[position]
         if operation.input[0] == "acquire":

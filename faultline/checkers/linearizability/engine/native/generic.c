@@ -45,6 +45,7 @@ typedef struct GenericSearch {
     uint8_t *is_told;         /* by class: the hook `readonly` says that it changes nothing */
     uint8_t *is_still;        /* by class: it is told, or guessed, to change nothing */
     uint8_t *was_observed;    /* by class: it was linearized for that reason */
+    uint8_t *is_broken;       /* by class: the check found that it is not still */
     int has_look_ahead, is_tainted, passes;
     /* what the model answered */
     uint64_t *asked;          /* state and class; UINT64_MAX for none */
@@ -169,6 +170,7 @@ static void prepare_generic(GenericSearch *g) {
     g->delayed = TAKE(arena, int32_t, g->p.size + 1);
     g->last_mover = TAKE(arena, int32_t, g->p.completed + 1);
     g->was_observed = TAKE_ZEROED(arena, uint8_t, g->classes + 1);
+    g->is_broken = TAKE_ZEROED(arena, uint8_t, g->classes + 1);
     g->is_still = TAKE(arena, uint8_t, g->classes + 1);
     memset(g->is_still, 1, (size_t)g->classes + 1);
 }
@@ -586,8 +588,8 @@ static int32_t check_guesses(GenericSearch *g, const GenericConfiguration *c) {
     for (int32_t k = 0; k < count; k++) {
         int32_t class_ = g->class_[g->delayed[k]], reached = step_of(g, c->state, class_);
         if (reached == NO_STEP || reached == c->state) continue;
-        drop_guess(g, class_);
-        g->is_wrong_guess = 1;
+        /* It stays still for the rest of this check, whose rules are those of the whole pass. */
+        g->is_broken[class_] = g->is_wrong_guess = 1;
     }
     return DONE;
 }
@@ -670,7 +672,7 @@ static int is_cut_by_guess(const GenericSearch *g) {
 static void begin_again(GenericSearch *g) {
     int is_last = g->passes + 1 >= PASSES_MAX;
     for (int32_t k = 0; k < g->classes; k++)
-        g->is_still[k] &= !is_last && (!g->has_look_ahead || g->is_told[k]);
+        g->is_still[k] &= !is_last && !g->is_broken[k] && (!g->has_look_ahead || g->is_told[k]);
     begin_pass(g);
 }
 
