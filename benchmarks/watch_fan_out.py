@@ -22,9 +22,9 @@ from typing import Any, NamedTuple, cast
 import msgspec
 
 from faultline.harness.operation import Operation
+from faultline.harness.options import effective_options
 from faultline.harness.outcome import Outcome
 from faultline.harness.plan import Plan, node_names
-from faultline.harness.planning import effective_options
 from faultline.harness.system import NodeSystem, PortClient
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.harness.world.simulated.world import SimulatedClient, SimulatedWorld

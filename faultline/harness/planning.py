@@ -7,8 +7,7 @@ Simulated runs are short and dense, real ones last as long as the user says.
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -17,14 +16,15 @@ from faultline.harness.errors import UsageError
 from faultline.harness.floors import checked_floors
 from faultline.harness.generator.simulate import planned_operations
 from faultline.harness.nemesis import FaultPackage, PacedPackage
+from faultline.harness.options import effective_options
 from faultline.harness.parts import Parts
 from faultline.harness.plan import NODE_NAMES, WORKERS_MAX, Plan, PlannedOperation, cell_name, node_names
 from faultline.harness.promises import Asked, answers_missing, refuse_what_is_not_promised
 from faultline.harness.recovery import RECOVERY_US_MAX
 from faultline.harness.run_record import WorldName
-from faultline.harness.system import HostedStore, NodeSystem, options_missing
+from faultline.harness.system import HostedStore, options_missing
 
-__all__ = ["RunRequest", "effective_options", "make_plan", "refuse_bad_numbers"]
+__all__ = ["RunRequest", "make_plan", "refuse_bad_numbers"]
 
 _SECOND_US = 1_000_000
 _MOST_SIMULATED_NODES = 1_000
@@ -119,48 +119,6 @@ def _package(parts: Parts) -> FaultPackage:
     if isinstance(parts.system, HostedStore) and isinstance(parts.package, PacedPackage):
         return parts.package.paced(_STORE_PERIOD_US)
     return parts.package
-
-
-def effective_options(system: NodeSystem, asked: Mapping[str, str], planted_bugs: Iterable[str]) -> dict[str, str]:
-    """Return the options in force: defaults, then those that planted bugs need, then the user's, each checked."""
-    options = {name: description.default for name, description in system.options.items()}
-    for planted_bug in planted_bugs:
-        if planted_bug not in system.planted_bugs:
-            raise _unknown(
-                f"{system.name} has no planted bug", planted_bug, system.planted_bugs, "faultline list planted-bugs"
-            )
-        for name, value in system.planted_bugs[planted_bug].options.items():
-            if asked.get(name, value) != value:
-                raise UsageError(
-                    f"The planted bug {planted_bug} needs {name}={value}, but {name}={asked[name]} was asked for.",
-                    f"Leave {name} out.",
-                )
-            options[name] = value
-    for name, value in asked.items():
-        if name not in options:
-            raise _unknown(f"{system.name} has no option", name, options, "faultline list systems --json")
-        options[name] = _checked(system, name, value)
-    return options
-
-
-def _checked(system: NodeSystem, name: str, value: str) -> str:
-    choices = system.options[name].choices
-    if system.options[name].is_text:
-        return value
-    if choices and value not in choices:
-        raise UsageError(f"Option {name} of {system.name} cannot be {value!r}.", f"Choose one of {', '.join(choices)}.")
-    if not choices and not value.isdigit():
-        raise UsageError(
-            f"Option {name} of {system.name} must be a whole number, not {value!r}.",
-            f"Its default is {system.options[name].default}.",
-        )
-    return value
-
-
-def _unknown(complaint: str, name: str, known: Iterable[str], command: str) -> UsageError:
-    near = difflib.get_close_matches(name, list(known), n=1)
-    hint = f"Did you mean {near[0]}? " if near else ""
-    return UsageError(f"{complaint} called {name!r}.", f"{hint}See them with `{command}`.")
 
 
 def refuse_bad_numbers(request: RunRequest) -> None:

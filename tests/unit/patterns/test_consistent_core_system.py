@@ -32,7 +32,7 @@ from faultline.systems_under_test.patterns.data_replication.replicated_log impor
     ReplicationRequest,
 )
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import DATA, LogEntry
-from faultline.systems_under_test.reference.consistent_core.options import OPTIONS, CoreSettings
+from faultline.systems_under_test.reference.consistent_core.options import OPTIONS, SETTINGS, CoreSettings
 from faultline.systems_under_test.reference.consistent_core.parts import CoreParts
 from faultline.systems_under_test.reference.consistent_core.planted_bugs import BUGS
 from faultline.systems_under_test.reference.consistent_core.system import ConsistentCore
@@ -120,7 +120,7 @@ def test_each_planted_bug_changes_one_part_and_forces_only_options_that_exist(na
     assert changed == ["replicated_log", "pulled_log"] or len(changed) == 1 or name in IN_SEVERAL_PARTS
     assert 1 <= len(changed) <= 3
     options = BUGS.planted_bugs[name].options
-    assert set(options) <= set(OPTIONS)
+    assert set(options) <= set(OPTIONS | SETTINGS)
     CoreSettings.read(options)
 
 

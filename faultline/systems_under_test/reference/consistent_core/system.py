@@ -55,6 +55,7 @@ import msgspec
 
 from faultline.harness.feature import Feature
 from faultline.harness.invariant import Invariant
+from faultline.harness.options import FormerOption
 from faultline.harness.promises import Asked
 from faultline.harness.system import OptionDescription, PlantedBug
 from faultline.harness.world.ports import NodeId, Ports
@@ -71,7 +72,12 @@ from faultline.systems_under_test.reference.consistent_core.forwarding import (
 )
 from faultline.systems_under_test.reference.consistent_core.leader_key_node import LeaderKeyNode
 from faultline.systems_under_test.reference.consistent_core.limits import not_promised
-from faultline.systems_under_test.reference.consistent_core.options import OPTIONS, CoreSettings
+from faultline.systems_under_test.reference.consistent_core.options import (
+    FORMER_OPTIONS,
+    OPTIONS,
+    SETTINGS,
+    CoreSettings,
+)
 from faultline.systems_under_test.reference.consistent_core.planted_bugs import BUGS
 from faultline.systems_under_test.reference.consistent_core.stamped_store import StampedStore
 from faultline.systems_under_test.reference.leases_and_watches.client import SERVICE_FUNCTIONS, ServicedClient
@@ -124,6 +130,8 @@ class ConsistentCore:
     functions = (*FUNCTIONS, *SERVICE_FUNCTIONS)
     function_options: Mapping[str, Mapping[str, str]] = {f: {"services": "on"} for f in SERVICE_FUNCTIONS}
     options: Mapping[str, OptionDescription] = OPTIONS
+    tuning: Mapping[str, OptionDescription] = SETTINGS
+    former_options: Mapping[str, FormerOption] = FORMER_OPTIONS
     planted_bugs: Mapping[str, PlantedBug] = BUGS.planted_bugs
     features: tuple[Feature, ...] = FEATURES
     messages: tuple[type[msgspec.Struct], ...] = (

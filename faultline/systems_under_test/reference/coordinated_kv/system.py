@@ -27,7 +27,7 @@ from faultline.systems_under_test.reference.coordinated_kv.features import FEATU
 from faultline.systems_under_test.reference.coordinated_kv.invariants import coordinated_invariants
 from faultline.systems_under_test.reference.coordinated_kv.messages import MESSAGES
 from faultline.systems_under_test.reference.coordinated_kv.node import DataNode
-from faultline.systems_under_test.reference.coordinated_kv.options import OPTIONS, CoordinatedSettings
+from faultline.systems_under_test.reference.coordinated_kv.options import OPTIONS, SETTINGS, CoordinatedSettings
 from faultline.systems_under_test.reference.coordinated_kv.planted_bugs import BUGS
 from faultline.systems_under_test.reference.leases_and_watches.extension import serviced_server
 from faultline.systems_under_test.reference.leases_and_watches.messages import SERVICE_MESSAGES
@@ -62,6 +62,7 @@ class CoordinatedKv:
     usual_workload = "register"
     usual_nodes = 6
     options: Mapping[str, OptionDescription] = OPTIONS
+    tuning: Mapping[str, OptionDescription] = SETTINGS
     planted_bugs: Mapping[str, PlantedBug] = BUGS.planted_bugs
     features: tuple[Feature, ...] = FEATURES
     messages: tuple[type[msgspec.Struct], ...] = (*RAFT_MESSAGES, *SERVICE_MESSAGES, *MESSAGES)
