@@ -28,9 +28,9 @@ from random import Random
 
 import msgspec
 
-from faultline.campaign.commands import run_command
 from faultline.campaign.engine import default_engine
 from faultline.campaign.planfile import load_plan, shipped_plans
+from faultline.harness.commands import run_command
 from faultline.harness.errors import UsageError
 from faultline.harness.options import all_options
 from faultline.harness.planning import RunRequest

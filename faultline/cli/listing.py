@@ -75,7 +75,7 @@ def _described(options: Mapping[str, Any]) -> Entry:
 
 
 def _functions_by_option(system: Any) -> list[str]:
-    """Return the functions that are served only under certain options, `services=on: acquire, ...`."""
+    """Return the functions that are served only under certain options, `leases=on: acquire, ...`."""
     from faultline.harness.system import ServesByOption
 
     found: dict[str, list[str]] = {}

@@ -3,7 +3,10 @@
 A system lists the options that select a variant or that users change. The rest are sizes and times with one good value;
 they stand together in one option, `--option tuning=segment_size_bytes:256,in_flight_max:1`. A setting may also be
 given as an option of its own, as planted bugs and shipped plans do: it is written into `tuning`, so that equal settings
-are equal options. Options that a system had once are accepted with their former default, which older plans name.
+are equal options.
+
+An option that a system had once is accepted with its former default, which stored plans name; another value is refused
+with the system that has the option now.
 """
 
 from __future__ import annotations
@@ -20,8 +23,9 @@ from faultline.harness.system import NodeSystem, OptionDescription
 __all__ = [
     "TUNING",
     "FormerOption",
-    "HadOptions",
+    "HadMore",
     "IsTuned",
+    "MovedAway",
     "all_options",
     "effective_options",
     "tuning_settings",
@@ -41,17 +45,32 @@ class IsTuned(Protocol):
 
 
 class FormerOption(msgspec.Struct, frozen=True):
-    """An option that a system no longer has: its default, and a clause that says where it went."""
+    """An option that a system no longer has: its default, and the system that has it now, '' if none has.
+
+    Without `is_kept` the other system does not have it either: it is always what the option asked for.
+    """
 
     default: str
-    went: str
+    system: str = ""
+    is_kept: bool = True
 
 
 @runtime_checkable
-class HadOptions(Protocol):
-    """A system that had options which it has no longer."""
+class HadMore(Protocol):
+    """A system that had options and planted bugs which it has no longer."""
 
     former_options: Mapping[str, FormerOption]
+    former_planted_bugs: Mapping[str, str]
+    """By planted bug, the system that has it now."""
+
+
+class MovedAway(UsageError):
+    """An option or a planted bug belongs to another `system`, which is asked without the options `given_up`."""
+
+    def __init__(self, message: str, system: str, given_up: frozenset[str] = frozenset()) -> None:
+        super().__init__(message, f"Use --system {system}.")
+        self.system = system
+        self.given_up = given_up
 
 
 def all_options(system: NodeSystem) -> dict[str, OptionDescription]:
@@ -65,7 +84,12 @@ def effective_options(system: NodeSystem, asked: Mapping[str, str], planted_bugs
     known = all_options(system)
     asked = _flat(system, asked)
     options = {name: description.default for name, description in known.items()}
+    moved = system.former_planted_bugs if isinstance(system, HadMore) else {}
     for planted_bug in planted_bugs:
+        if planted_bug in moved:
+            other = moved[planted_bug]
+            complaint = f"{system.name} has no planted bug {planted_bug} any more: it is one of {other}."
+            raise MovedAway(complaint, other, _given_up(system, other))
         if planted_bug not in system.planted_bugs:
             raise _unknown(
                 f"{system.name} has no planted bug", planted_bug, system.planted_bugs, "faultline list planted-bugs"
@@ -107,11 +131,11 @@ def tuning_text(settings: Mapping[str, str]) -> str:
 
 def _flat(system: NodeSystem, asked: Mapping[str, str]) -> dict[str, str]:
     """Return `asked` with the settings of `tuning` as options of their own, and without former options."""
-    former = system.former_options if isinstance(system, HadOptions) else {}
+    former = system.former_options if isinstance(system, HadMore) else {}
     flat = {name: value for name, value in asked.items() if name not in former}
     for name, option in former.items():
         if asked.get(name, option.default) != option.default:
-            raise UsageError(f"{system.name} has no option {name} any more.", option.went)
+            raise _no_such_option_any_more(system, name, former)
     if not isinstance(system, IsTuned):
         return flat
     for name, value in tuning_settings(flat.pop(TUNING, "")).items():
@@ -122,6 +146,21 @@ def _flat(system: NodeSystem, asked: Mapping[str, str]) -> dict[str, str]:
                 f"{name} is {flat[name]} as an option of its own, and {value} in {TUNING}.", "Give it once."
             )
     return flat
+
+
+def _no_such_option_any_more(system: NodeSystem, name: str, former: Mapping[str, FormerOption]) -> UsageError:
+    option = former[name]
+    complaint = f"{system.name} has no option {name} any more"
+    if not option.system:
+        return UsageError(f"{complaint}.", f"Leave it out: it is always {option.default}.")
+    complaint = f"{complaint}: the system {option.system} took it over."
+    return MovedAway(complaint, option.system, _given_up(system, option.system))
+
+
+def _given_up(system: NodeSystem, other: str) -> frozenset[str]:
+    """Return the former options of `system` that `other`, which took a part of it over, does not have."""
+    former = system.former_options if isinstance(system, HadMore) else {}
+    return frozenset(name for name, one in former.items() if one.system != other or not one.is_kept)
 
 
 def _with_tuning(system: NodeSystem, options: dict[str, str]) -> dict[str, str]:

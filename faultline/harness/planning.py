@@ -12,16 +12,17 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from faultline.harness.access import access_of, reads_of_the_rest
+from faultline.harness.commands import run_command
 from faultline.harness.errors import UsageError
 from faultline.harness.floors import checked_floors
 from faultline.harness.generator.simulate import planned_operations
 from faultline.harness.nemesis import FaultPackage, PacedPackage
-from faultline.harness.options import effective_options
+from faultline.harness.options import MovedAway, effective_options
 from faultline.harness.parts import Parts
-from faultline.harness.plan import NODE_NAMES, WORKERS_MAX, Plan, PlannedOperation, cell_name, node_names
+from faultline.harness.plan import NODE_NAMES, WORKERS_MAX, Plan, PlannedOperation, node_names
 from faultline.harness.promises import Asked, answers_missing, refuse_what_is_not_promised
 from faultline.harness.recovery import RECOVERY_US_MAX
-from faultline.harness.run_record import WorldName
+from faultline.harness.request import RunRequest
 from faultline.harness.system import HostedStore, options_missing
 
 __all__ = ["RunRequest", "make_plan", "refuse_bad_numbers"]
@@ -44,43 +45,11 @@ _GRACE_US = 2_500_000
 _FILLED_SHARE = 0.925
 
 
-class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A user's request for one run: names and numbers, all with a default except the system and the seed.
-
-    With `beyond_promise` the run is planned although the system does not promise to pass it.
-    """
-
-    system: str
-    workload: str = "register"
-    faults: tuple[str, ...] = ("leadership",)
-    seed: int = 0
-    planted_bugs: tuple[str, ...] = msgspec.field(name="mutants", default=())
-    options: dict[str, str] = {}
-    host_options: dict[str, str] = {}
-    nodes: int = 3
-    workers: int = 5
-    operations: int = 200
-    duration_s: float | None = None
-    floors: dict[str, float] = {}
-    world: WorldName = "simulated"
-    beyond_promise: bool = False
-
-    @property
-    def fault_set(self) -> tuple[str, ...]:
-        """The names of the fault packages, as a plan calls them."""
-        return self.faults
-
-    @property
-    def cell(self) -> str:
-        """The name of the campaign cell of the run: everything that has a name, without the seed."""
-        return cell_name(self.system, self.planted_bugs, self.workload, self.faults)
-
-
 def make_plan(request: RunRequest, parts: Parts) -> Plan:
     """Return the plan of `request`: a pure function of it. Raise UsageError for names and numbers that cannot be
     used."""
     refuse_bad_numbers(request)
-    options = effective_options(parts.system, request.options, request.planted_bugs)
+    options = _options(request, parts)
     _refuse_what_is_not_served(parts, options)
     if not request.beyond_promise:
         refuse_what_is_not_promised(parts.system, _asked(request, parts, options))
@@ -112,6 +81,16 @@ def make_plan(request: RunRequest, parts: Parts) -> Plan:
         heal_us=heal_us,
         end_us=max(final_start_us + final_us, last_us, heal_us + RECOVERY_US_MAX) + _GRACE_US,
     )
+
+
+def _options(request: RunRequest, parts: Parts) -> dict[str, str]:
+    """Return the options in force. Raise `UsageError`, with the whole command for what is another system's now."""
+    try:
+        return effective_options(parts.system, request.options, request.planted_bugs)
+    except MovedAway as moved:
+        options = {name: value for name, value in request.options.items() if name not in moved.given_up}
+        instead = msgspec.structs.replace(request, system=moved.system, options=options)
+        raise UsageError(moved.message, f"Run `{run_command(instead)}`.") from moved
 
 
 def _package(parts: Parts) -> FaultPackage:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from faultline.harness.errors import UsageError
-from faultline.harness.options import all_options, effective_options, tuning_settings, tuning_text
+from faultline.harness.options import MovedAway, all_options, effective_options, tuning_settings, tuning_text
 from faultline.registry import load_system
 
 CORE = load_system("consistent-core")
@@ -74,7 +74,41 @@ def test_a_former_option_is_accepted_with_its_default_and_refused_with_another_v
     assert in_force({"saved_responses_max": "5"}) == in_force({})
     with pytest.raises(UsageError, match="no option saved_responses_max any more") as refusal:
         in_force({"saved_responses_max": "6"})
-    assert refusal.value.next_step == "Leave it out: five answers are kept."
+    assert refusal.value.next_step == "Leave it out: it is always 5."
+
+
+@pytest.mark.parametrize(
+    ("asked", "planted_bugs", "system", "given_up"),
+    [
+        ({"services": "on"}, (), "coordination-service", "services"),
+        ({"services": "on", "regions": "1"}, (), "coordination-service", "regions"),
+        ({"lease_ttl_ms": "700"}, (), "coordination-service", "services"),
+        ({"read_from": "nearest"}, (), "follower-reads", "lease_ttl_ms"),
+        ({}, ("no-fencing",), "coordination-service", "read_from"),
+        ({}, ("stamp-ignored",), "follower-reads", "services"),
+    ],
+)
+def test_an_option_or_a_bug_of_another_system_is_refused_with_that_system(
+    asked: dict[str, str], planted_bugs: tuple[str, ...], system: str, given_up: str
+) -> None:
+    with pytest.raises(MovedAway, match=system) as moved:
+        in_force(asked, *planted_bugs)
+    assert moved.value.system == system
+    assert given_up in moved.value.given_up
+
+
+def test_what_a_system_gave_away_is_there_in_the_system_that_is_named() -> None:
+    core: Any = CORE
+    for name, option in core.former_options.items():
+        if option.system:
+            assert (name in load_system(option.system).options) is option.is_kept
+    for name, system in core.former_planted_bugs.items():
+        assert name in load_system(system).planted_bugs
+
+
+def test_a_stored_plan_that_names_each_former_option_with_its_default_is_the_plan_of_today() -> None:
+    core: Any = CORE
+    assert in_force({name: option.default for name, option in core.former_options.items()}) == in_force({})
 
 
 def test_a_system_without_tuning_has_no_such_option() -> None:

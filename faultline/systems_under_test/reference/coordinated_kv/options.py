@@ -50,7 +50,7 @@ _PARTITIONS_MAX = 1_000
 @lru_cache(maxsize=64)
 def _core_settings(given: tuple[tuple[str, str], ...] = ()) -> ServicedSettings:
     # Read once for all nodes and clients of all runs of a campaign: it takes longer than to make one of them.
-    return ServicedSettings.read({"services": "on", **dict(given)})
+    return ServicedSettings.read(dict(given))
 
 
 class CoordinatedSettings(Settings, frozen=True):

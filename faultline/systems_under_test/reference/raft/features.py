@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from faultline.systems_under_test.system import Feature
 
-__all__ = ["CLIENT_FEATURES", "ELECTION_FEATURES", "LEADER_FAULTS", "LOG_FEATURES", "SESSION_FEATURES"]
+__all__ = [
+    "CLIENT_FEATURES",
+    "ELECTION_FEATURES",
+    "KERNEL_FEATURES",
+    "LEADER_FAULTS",
+    "LOG_FEATURES",
+    "SESSION_FEATURES",
+]
 
 LEADER_FAULTS = ("partition", "kill", "leadership", "durability", "fail-over")
 """The fault sets under which, over some runs, a leader is bound to be replaced."""
-
-_PRE_VOTE = {"pre_vote": "on"}
 
 ELECTION_FEATURES = (
     Feature("leader-elected", "a first leader was elected", essential=True),
@@ -18,7 +23,7 @@ ELECTION_FEATURES = (
     Feature("leader-stepped-down-without-quorum", "a leader that reached no majority any more gave its role up"),
     Feature("old-generation-request-refused", "a server refused what a leader of before sent"),
     Feature("old-generation-vote-ignored", "a candidate was given a vote for an election that was over"),
-    Feature("pre-vote-refused", "a server would not vote, as it hears of a leader", needs=_PRE_VOTE),
+    Feature("pre-vote-refused", "a server would not vote, as it hears of a leader", unless={"pre_vote": "off"}),
     Feature("vote-refused-leader-known", "a server refused a vote, as it had just heard of a leader"),
     Feature("vote-refused-stale-log", "a server refused a vote to a candidate that lacks entries"),
 )
@@ -48,3 +53,12 @@ CLIENT_FEATURES = (
     Feature("client-redirected", "a client was told who leads"),
     Feature("client-registered-anew", "a client began a new session, as its own had ended"),
 )
+
+KERNEL_FEATURES = (
+    *ELECTION_FEATURES,
+    *LOG_FEATURES,
+    *SESSION_FEATURES,
+    *CLIENT_FEATURES,
+    Feature("torn-tail-dropped", "a server found the end of its log torn, and dropped it"),
+)
+"""Of a system whose servers elect by votes with pre-vote, send their log and read through a round of heartbeats."""

@@ -6,11 +6,20 @@ from typing import Annotated, ClassVar
 
 from faultline.harness.errors import UsageError
 from faultline.harness.options import TUNING
+from faultline.harness.system import OptionDescription
 from faultline.systems_under_test.patterns.data_replication.heartbeat import check_heartbeat_timing
 from faultline.systems_under_test.patterns.data_replication.idempotent_receiver import SAVED_RESPONSES_MAX
 from faultline.systems_under_test.patterns.data_replication.session_expiry import CHECK_INTERVAL_US, SESSION_TIMEOUT_US
 from faultline.systems_under_test.patterns.node_communication.batch_queue import BATCH_SIZE_BYTES
-from faultline.systems_under_test.reference.shared.settings import Choice, Milliseconds, Number, Settings, Switch
+from faultline.systems_under_test.reference.shared.settings import (
+    Choice,
+    Milliseconds,
+    Number,
+    Settings,
+    Switch,
+    options_of,
+    tuning_of,
+)
 
 __all__ = [
     "BATCH_SIZE_BYTES_MIN",
@@ -18,10 +27,12 @@ __all__ = [
     "ELECTIONS",
     "FAILURE_DETECTORS",
     "FLUSH_POLICIES",
+    "KERNEL_SETTINGS",
     "LOG_RETENTION_US",
     "LOW_WATER_MARKS",
     "READ_MODES",
     "RaftSettings",
+    "kernel_options",
 ]
 
 ELECTIONS = ("raft", "zab", "external-store")
@@ -166,3 +177,17 @@ class RaftSettings(Settings, frozen=True, kw_only=True):
                 "Clients would give up before they ask a second server: request_timeout_ms is above client_timeout_ms.",
                 "Lower request_timeout_ms.",
             )
+
+
+_OF_STYLES = ("leader_lease_ms", "leader_key_ttl_ms", "flush_interval_ms")
+
+KERNEL_SETTINGS: dict[str, OptionDescription] = {
+    name: one for name, one in tuning_of(RaftSettings).items() if name not in _OF_STYLES
+}
+"""The settings behind `tuning` of a system whose servers have one style of elections, reads and flushes."""
+
+
+def kernel_options(*names: str) -> dict[str, OptionDescription]:
+    """Return the options of a Raft server of these names."""
+    options = options_of(RaftSettings)
+    return {name: options[name] for name in names}

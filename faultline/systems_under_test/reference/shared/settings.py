@@ -38,6 +38,7 @@ __all__ = [
     "Text",
     "kinds_of",
     "options_of",
+    "refuse_others",
     "tuning_of",
     "tuning_option",
     "unknown_name",
@@ -191,6 +192,14 @@ def tuning_option(settings: Iterable[str]) -> OptionDescription:
     return OptionDescription(
         default="", is_text=True, summary=f"NAME:VALUE with commas between, of {', '.join(settings)}"
     )
+
+
+def refuse_others(system: str, given: Iterable[str], known: Iterable[str]) -> None:
+    """Raise `UsageError` for the first name of `given` that is none of `known`."""
+    known = list(known)
+    for name in given:
+        if name not in known:
+            raise unknown_name(f"{system} has no option", name, known)
 
 
 def unknown_name(complaint: str, name: str, known: Iterable[str]) -> UsageError:
