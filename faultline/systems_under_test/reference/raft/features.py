@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from faultline.systems_under_test.system import Feature
 
 __all__ = [
@@ -16,6 +18,8 @@ __all__ = [
 LEADER_FAULTS = ("partition", "kill", "leadership", "durability", "fail-over")
 """The fault sets under which, over some runs, a leader is bound to be replaced."""
 
+_PRE_VOTE = {"pre_vote": "on"}
+
 ELECTION_FEATURES = (
     Feature("leader-elected", "a first leader was elected", essential=True),
     Feature("leader-changed", "another leader took over", essential=True, faults=LEADER_FAULTS),
@@ -23,7 +27,7 @@ ELECTION_FEATURES = (
     Feature("leader-stepped-down-without-quorum", "a leader that reached no majority any more gave its role up"),
     Feature("old-generation-request-refused", "a server refused what a leader of before sent"),
     Feature("old-generation-vote-ignored", "a candidate was given a vote for an election that was over"),
-    Feature("pre-vote-refused", "a server would not vote, as it hears of a leader", unless={"pre_vote": "off"}),
+    Feature("pre-vote-refused", "a server would not vote, as it hears of a leader", needs=_PRE_VOTE),
     Feature("vote-refused-leader-known", "a server refused a vote, as it had just heard of a leader"),
     Feature("vote-refused-stale-log", "a server refused a vote to a candidate that lacks entries"),
 )
@@ -55,7 +59,7 @@ CLIENT_FEATURES = (
 )
 
 KERNEL_FEATURES = (
-    *ELECTION_FEATURES,
+    *(msgspec.structs.replace(feature, needs={}) for feature in ELECTION_FEATURES),
     *LOG_FEATURES,
     *SESSION_FEATURES,
     *CLIENT_FEATURES,
