@@ -17,8 +17,8 @@ from collections.abc import Iterable
 from statistics import median
 from typing import NamedTuple, cast
 
+from faultline.harness.options import effective_options
 from faultline.harness.plan import Plan, node_names
-from faultline.harness.planning import effective_options
 from faultline.harness.system import NodeSystem
 from faultline.harness.world.ports import NodeId
 from faultline.harness.world.simulated.world import SimulatedWorld

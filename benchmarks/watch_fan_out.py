@@ -22,13 +22,13 @@ from typing import Any, NamedTuple, cast
 import msgspec
 
 from faultline.harness.operation import Operation
+from faultline.harness.options import effective_options
 from faultline.harness.outcome import Outcome
 from faultline.harness.plan import Plan, node_names
-from faultline.harness.planning import effective_options
 from faultline.harness.system import NodeSystem, PortClient
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.harness.world.simulated.world import SimulatedClient, SimulatedWorld
-from faultline.systems_under_test.reference.consistent_core.system import ConsistentCore
+from faultline.systems_under_test.reference.coordination_service.system import CoordinationService
 from faultline.systems_under_test.reference.leases_and_watches.messages import WatchBatch
 
 __all__ = ["main"]
@@ -73,7 +73,7 @@ class _ObservedClient:
         self._client.receive(source, message)
 
 
-class _ObservedCore(ConsistentCore):
+class _ObservedService(CoordinationService):
     def __init__(self, seen: _Seen) -> None:
         self._seen = seen
 
@@ -104,7 +104,7 @@ class Measured(NamedTuple):
 def measured(watchers: int, keys: int, puts: int, is_one_key_each: bool, traces_memory: bool = False) -> Measured:
     """Set the watches, put, and wait until everything has arrived."""
     seen = _Seen()
-    world = seen.world = SimulatedWorld(_plan(), cast("NodeSystem", _ObservedCore(seen)), [])
+    world = seen.world = SimulatedWorld(_plan(), cast("NodeSystem", _ObservedService(seen)), [])
     world.boot()
     world.scheduler.run(_BOOT_US)
     paths = [f"{_TREE}/{number % keys}" if is_one_key_each else _TREE for number in range(watchers)]
@@ -129,15 +129,15 @@ def measured(watchers: int, keys: int, puts: int, is_one_key_each: bool, traces_
 
 
 def _plan() -> Plan:
-    options = {"services": "on", "read_mode": "read-index", "watch_queue_max": "1000000"}
+    options = {"watch_queue_max": "1000000"}
     return Plan(
-        system="consistent-core",
+        system="coordination-service",
         workload="watches",
         seed=1,
         nodes=node_names(3),
         workers=1,
         operations=(),
-        options=effective_options(cast("NodeSystem", ConsistentCore()), options, ()),
+        options=effective_options(cast("NodeSystem", CoordinationService()), options, ()),
         heal_us=0,
         end_us=1,
     )

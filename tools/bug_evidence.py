@@ -20,10 +20,10 @@ from typing import Literal
 
 import msgspec
 
-from faultline.campaign.commands import run_command
 from faultline.campaign.matrix import CampaignPlan, Cell
 from faultline.campaign.planfile import load_plan, plan_from_flags, shipped_plans
 from faultline.campaign.statistics import wilson_interval
+from faultline.harness.commands import run_command
 from faultline.harness.system import NodeSystem, PlantedBug
 from faultline.registry import load_system, systems
 from faultline.systems_under_test.patterns.variants import Detection

@@ -28,10 +28,11 @@ from random import Random
 
 import msgspec
 
-from faultline.campaign.commands import run_command
 from faultline.campaign.engine import default_engine
 from faultline.campaign.planfile import load_plan, shipped_plans
+from faultline.harness.commands import run_command
 from faultline.harness.errors import UsageError
+from faultline.harness.options import all_options
 from faultline.harness.planning import RunRequest
 from faultline.harness.system import OptionDescription
 from faultline.harness.verdict import Verdict
@@ -198,7 +199,7 @@ def draw(random: Random, system: str = "") -> RunRequest:
 
 def _options(random: Random, system: str) -> dict[str, str]:
     share = random.choice(_SHARES_OF_OPTIONS)
-    known = load_system(system).options
+    known = all_options(load_system(system))
     return {name: random.choice(_values(system, name, known[name])) for name in known if random.random() < share}
 
 

@@ -24,8 +24,8 @@ from typing import TypeVar
 import msgspec
 from random_clean_runs import draw
 
-from faultline.campaign.commands import run_command
 from faultline.campaign.engine import default_engine
+from faultline.harness.commands import run_command
 from faultline.harness.errors import UsageError
 from faultline.harness.planning import RunRequest
 from faultline.registry import load_system, systems

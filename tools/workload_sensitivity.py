@@ -55,14 +55,14 @@ FAULT_EVERY_US = 700_000
 
 _System = tuple[str, Mapping[str, str]]
 _CORE: _System = ("consistent-core", {})
-_WITH_SERVICES: _System = ("consistent-core", {"services": "on"})
+_COORDINATION: _System = ("coordination-service", {})
 _TRANSACTIONAL: _System = ("transactional-kv", {})
 
 SYSTEMS: Mapping[str, _System] = {
     **dict.fromkeys(("register", "read-write", "follower-reads", "read-your-writes", "bounded-staleness"), _CORE),
     **dict.fromkeys(("set", "sequential", "append", "log-order"), _CORE),
     **dict.fromkeys(("counter", "sessions", "unique-ids", "transfer"), _CORE),
-    **dict.fromkeys(("watches", "key-watches", "locks"), _WITH_SERVICES),
+    **dict.fromkeys(("watches", "key-watches", "locks"), _COORDINATION),
     **dict.fromkeys(("bank", "booking", "txn-append", "txn-register", "write-skew", "long-fork"), _TRANSACTIONAL),
     "cart": ("quorum-kv", {"conflicts": "union"}),
     "siblings": ("quorum-kv", {}),

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from faultline.campaign.commands import replay_command, run_command
 from faultline.campaign.histories import history_table, read_history, write_parquet
 from faultline.campaign.journal import Ending
 from faultline.campaign.matrix import Cell
@@ -26,6 +25,7 @@ from faultline.campaign.tasks import failure_sentence, on_workers
 from faultline.checkers.linearizability.checker import LinearizabilityChecker
 from faultline.checkers.linearizability.judgement import KeyJudgement
 from faultline.checkers.porcupine import Budget
+from faultline.harness.commands import replay_command, run_command
 from faultline.harness.history import History
 from faultline.harness.judgement import Judgement
 from faultline.harness.parts import Parts

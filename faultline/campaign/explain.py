@@ -14,10 +14,10 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from faultline.campaign.commands import replay_command
 from faultline.campaign.matrix import Cell
 from faultline.campaign.simulate import SimulationJob
 from faultline.campaign.tasks import on_workers
+from faultline.harness.commands import replay_command
 from faultline.harness.judgement import Judgement
 from faultline.harness.parts import Parts
 from faultline.harness.plan import Plan

@@ -12,10 +12,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from faultline.campaign.commands import run_command
 from faultline.campaign.layout import CampaignFolder
 from faultline.campaign.matrix import CampaignPlan
 from faultline.campaign.row import RUN_SCHEMA, run_row, table_of_rows
+from faultline.harness.commands import run_command
 from faultline.harness.judgement import Judgement
 from faultline.harness.untrusted import DamagedInput, read_json
 from faultline.harness.verdict import merge

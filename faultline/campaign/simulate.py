@@ -20,13 +20,13 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from faultline.campaign.commands import replay_command, run_command
 from faultline.campaign.engine import Engine
 from faultline.campaign.expectation import is_expected_violation, telling_finding
 from faultline.campaign.histories import HISTORY_SCHEMA, history_table, write_parquet, write_part
 from faultline.campaign.layout import CampaignFolder
 from faultline.campaign.matrix import CampaignPlan, Cell, WorkUnit
 from faultline.campaign.row import run_row, table_of_rows
+from faultline.harness.commands import replay_command, run_command
 from faultline.harness.errors import FaultlineError
 from faultline.harness.judgement import Judgement
 from faultline.harness.parts import Parts

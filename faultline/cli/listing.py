@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import click
@@ -38,11 +38,9 @@ def _loaded(load: Callable[[str], Loaded], names: Iterable[str]) -> Iterator[tup
 
 
 def _system(name: str, system: Any, path: str, workloads: list[str]) -> Entry:
+    from faultline.harness.options import IsTuned
     from faultline.harness.system import HostedStore
 
-    options = {
-        name: {"default": o.default, "choices": o.choices, "summary": o.summary} for name, o in system.options.items()
-    }
     return {
         "name": name,
         "summary": system.summary,
@@ -52,7 +50,8 @@ def _system(name: str, system: Any, path: str, workloads: list[str]) -> Entry:
         "workloads": workloads,
         "patterns": list(system.patterns),
         "only_with": _functions_by_option(system),
-        "options": options,
+        "options": _described(system.options),
+        "tuning": _described(system.tuning if isinstance(system, IsTuned) else {}),
         "features": {feature.name: _feature(feature) for feature in getattr(system, "features", ())},
         "planted_bugs": list(system.planted_bugs),
         "provider": path,
@@ -69,8 +68,14 @@ def _feature(feature: Any) -> Entry:
     }
 
 
+def _described(options: Mapping[str, Any]) -> Entry:
+    return {
+        name: {"default": one.default, "choices": one.choices, "summary": one.summary} for name, one in options.items()
+    }
+
+
 def _functions_by_option(system: Any) -> list[str]:
-    """Return the functions that are served only under certain options, `services=on: acquire, ...`."""
+    """Return the functions that are served only under certain options, `leases=on: acquire, ...`."""
     from faultline.harness.system import ServesByOption
 
     found: dict[str, list[str]] = {}

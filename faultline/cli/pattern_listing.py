@@ -38,12 +38,13 @@ def pattern_entry(pattern: Pattern, systems: Mapping[str, Any]) -> Entry:
 
 def _variants(slug: str, systems: Mapping[str, Any]) -> Entry:
     """Return the options that select a variant, as `SYSTEM OPTION`, with their values as the system declares them."""
+    from faultline.harness.options import all_options
     from faultline.systems_under_test.patterns.variants import VARIANTS
 
     found: Entry = {}
     for system, names in VARIANTS.get(slug, {}).items():
         for name in names if system in systems else ():
-            option = systems[system].options[name]
+            option = all_options(systems[system])[name]
             values = list(option.choices) or ["TEXT" if option.is_text else "NUMBER"]
             found[f"{system} {name}"] = {"values": values, "default": option.default, "summary": option.summary}
     return found

@@ -17,7 +17,7 @@ from faultline.harness.judgement import Judgement
 from faultline.harness.parts import Parts
 from faultline.harness.plan import Plan
 from faultline.harness.store import StoredRun, claim_folder, open_history, prepare_run
-from faultline.harness.stored_plan import refuse_unfit_plan
+from faultline.harness.stored_plan import fit_plan
 from faultline.harness.verdict import Verdict, merge
 from faultline.registry import resolve
 
@@ -49,21 +49,22 @@ def repeat(
     from its sender and are ignored.
     """
     parts = resolve(stored.file.plan)
-    refuse_unfit_plan(stored.file.plan, parts, str(Path(stored.folder) / "run.json"))
+    plan = fit_plan(stored.file.plan, parts, str(Path(stored.folder) / "run.json"))
     if stored.file.world == "simulated":
-        return _repeat_simulated(stored, parts)
-    plan = as_it_happened(stored.file.plan, stored.history()) if as_happened else stored.file.plan
-    refuse_unfit_plan(plan, parts, str(Path(stored.folder) / "history.jsonl"))
+        return _repeat_simulated(stored, plan, parts)
+    if as_happened:
+        happened = as_it_happened(plan, stored.history())
+        plan = fit_plan(happened, parts, str(Path(stored.folder) / "history.jsonl"))
     do = _kept(stored, plan, parts, hosts) if keep else _discarded(stored, plan, parts, hosts)
     return _compared(stored, [do() for _ in range(times)])
 
 
-def _repeat_simulated(stored: StoredRun, parts: Parts) -> Repeated:
+def _repeat_simulated(stored: StoredRun, plan: Plan, parts: Parts) -> Repeated:
     from faultline.reports.terminal import run_lines
 
     file = stored.file
     lines: list[bytes] = []
-    record = execute(file.plan, parts, "simulated", Path(stored.folder), lines.append)
+    record = execute(plan, parts, "simulated", Path(stored.folder), lines.append)
     judgement = judge(record, parts, run_id=file.run_id, replay=f"faultline replay {stored.folder}", probes=True)
     same_history = b"".join(lines) == stored.history_bytes
     same_verdict = stored.judgement is None or _agrees(stored.judgement, judgement)

@@ -17,13 +17,14 @@ _INDENT = "    "
 
 
 def serving(workload: Workload, systems: Iterable[NodeSystem]) -> list[str]:
-    """Return the systems that can serve `workload`, each with the options it needs: `etcd`, `consistent-core
-    services=on`."""
+    """Return the systems that can serve `workload`, each with the options it needs: `etcd`, `quorum-kv
+    conflicts=union`."""
     return [" ".join([system.name, *needed]) for system in systems if (needed := _needed(system, workload)) is not None]
 
 
 def served(system: NodeSystem, workloads: Iterable[Workload]) -> list[str]:
-    """Return the workloads that `system` can serve, each with the options it needs: `register`, `locks services=on`."""
+    """Return the workloads that `system` can serve, each with the options it needs, as in
+    `cart conflicts=union`."""
     return [" ".join([each.name, *needed]) for each in workloads if (needed := _needed(system, each)) is not None]
 
 
@@ -56,6 +57,6 @@ def serving_lines(label: str, names: Sequence[str]) -> list[str]:
 
 
 def _in_words(name: str) -> str:
-    """Return `consistent-core services=on` as `consistent-core with services=on`."""
+    """Return `quorum-kv conflicts=union` as `quorum-kv with conflicts=union`."""
     first, _, settings = name.partition(" ")
     return f"{first} with {settings}" if settings else first

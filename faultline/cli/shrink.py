@@ -25,7 +25,7 @@ def command(run: Path, as_json: bool) -> Sealed:
     """
     from faultline.cli.single_run import shrink_and_report
     from faultline.harness.store import read_run, write_judgement
-    from faultline.harness.stored_plan import refuse_unfit_plan
+    from faultline.harness.stored_plan import fit_plan
     from faultline.registry import resolve
     from faultline.reports.terminal import minimal_lines
 
@@ -37,8 +37,8 @@ def command(run: Path, as_json: bool) -> Sealed:
             "Give the folder of a violating simulated run, as printed after `replay`.",
         )
     parts = resolve(stored.file.plan)
-    refuse_unfit_plan(stored.file.plan, parts, str(run / "run.json"))
-    shrink_and_report(run, stored.file.plan, judgement, parts)
+    plan = fit_plan(stored.file.plan, parts, str(run / "run.json"))
+    shrink_and_report(run, plan, judgement, parts)
     write_judgement(run, judgement)
     if as_json:
         import msgspec

@@ -7,24 +7,25 @@ Simulated runs are short and dense, real ones last as long as the user says.
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from faultline.harness.access import access_of, reads_of_the_rest
+from faultline.harness.commands import run_command
 from faultline.harness.errors import UsageError
 from faultline.harness.floors import checked_floors
 from faultline.harness.generator.simulate import planned_operations
 from faultline.harness.nemesis import FaultPackage, PacedPackage
+from faultline.harness.options import MovedAway, effective_options
 from faultline.harness.parts import Parts
-from faultline.harness.plan import NODE_NAMES, WORKERS_MAX, Plan, PlannedOperation, cell_name, node_names
+from faultline.harness.plan import NODE_NAMES, WORKERS_MAX, Plan, PlannedOperation, node_names
 from faultline.harness.promises import Asked, answers_missing, refuse_what_is_not_promised
 from faultline.harness.recovery import RECOVERY_US_MAX
-from faultline.harness.run_record import WorldName
-from faultline.harness.system import HostedStore, NodeSystem, options_missing
+from faultline.harness.request import RunRequest
+from faultline.harness.system import HostedStore, options_missing
 
-__all__ = ["RunRequest", "effective_options", "make_plan", "refuse_bad_numbers"]
+__all__ = ["RunRequest", "make_plan", "refuse_bad_numbers"]
 
 _SECOND_US = 1_000_000
 _MOST_SIMULATED_NODES = 1_000
@@ -44,45 +45,11 @@ _GRACE_US = 2_500_000
 _FILLED_SHARE = 0.925
 
 
-class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A user's request for one run: names and numbers, all with a default except the system and the seed.
-
-    With `beyond_promise` the run is planned although the system does not promise to pass it. With `stop_at_violation`
-    it ends at the first violation that is certain while it goes on.
-    """
-
-    system: str
-    workload: str = "register"
-    faults: tuple[str, ...] = ("leadership",)
-    seed: int = 0
-    planted_bugs: tuple[str, ...] = msgspec.field(name="mutants", default=())
-    options: dict[str, str] = {}
-    host_options: dict[str, str] = {}
-    nodes: int = 3
-    workers: int = 5
-    operations: int = 200
-    duration_s: float | None = None
-    floors: dict[str, float] = {}
-    world: WorldName = "simulated"
-    beyond_promise: bool = False
-    stop_at_violation: bool | msgspec.UnsetType = msgspec.UNSET
-
-    @property
-    def fault_set(self) -> tuple[str, ...]:
-        """The names of the fault packages, as a plan calls them."""
-        return self.faults
-
-    @property
-    def cell(self) -> str:
-        """The name of the campaign cell of the run: everything that has a name, without the seed."""
-        return cell_name(self.system, self.planted_bugs, self.workload, self.faults)
-
-
 def make_plan(request: RunRequest, parts: Parts) -> Plan:
     """Return the plan of `request`: a pure function of it. Raise UsageError for names and numbers that cannot be
     used."""
     refuse_bad_numbers(request)
-    options = effective_options(parts.system, request.options, request.planted_bugs)
+    options = _options(request, parts)
     _refuse_what_is_not_served(parts, options)
     if not request.beyond_promise:
         refuse_what_is_not_promised(parts.system, _asked(request, parts, options))
@@ -117,53 +84,21 @@ def make_plan(request: RunRequest, parts: Parts) -> Plan:
     )
 
 
+def _options(request: RunRequest, parts: Parts) -> dict[str, str]:
+    """Return the options in force. Raise `UsageError`, with the whole command for what is another system's now."""
+    try:
+        return effective_options(parts.system, request.options, request.planted_bugs)
+    except MovedAway as moved:
+        options = {name: value for name, value in request.options.items() if name not in moved.given_up}
+        instead = msgspec.structs.replace(request, system=moved.system, options=options)
+        raise UsageError(moved.message, f"Run `{run_command(instead)}`.") from moved
+
+
 def _package(parts: Parts) -> FaultPackage:
     """Return the fault package, paced for a store on hosts: faults that never let it serve test nothing."""
     if isinstance(parts.system, HostedStore) and isinstance(parts.package, PacedPackage):
         return parts.package.paced(_STORE_PERIOD_US)
     return parts.package
-
-
-def effective_options(system: NodeSystem, asked: Mapping[str, str], planted_bugs: Iterable[str]) -> dict[str, str]:
-    """Return the options in force: defaults, then those that planted bugs need, then the user's, each checked."""
-    options = {name: description.default for name, description in system.options.items()}
-    for planted_bug in planted_bugs:
-        if planted_bug not in system.planted_bugs:
-            raise _unknown(
-                f"{system.name} has no planted bug", planted_bug, system.planted_bugs, "faultline list planted-bugs"
-            )
-        for name, value in system.planted_bugs[planted_bug].options.items():
-            if asked.get(name, value) != value:
-                raise UsageError(
-                    f"The planted bug {planted_bug} needs {name}={value}, but {name}={asked[name]} was asked for.",
-                    f"Leave {name} out.",
-                )
-            options[name] = value
-    for name, value in asked.items():
-        if name not in options:
-            raise _unknown(f"{system.name} has no option", name, options, "faultline list systems --json")
-        options[name] = _checked(system, name, value)
-    return options
-
-
-def _checked(system: NodeSystem, name: str, value: str) -> str:
-    choices = system.options[name].choices
-    if system.options[name].is_text:
-        return value
-    if choices and value not in choices:
-        raise UsageError(f"Option {name} of {system.name} cannot be {value!r}.", f"Choose one of {', '.join(choices)}.")
-    if not choices and not value.isdigit():
-        raise UsageError(
-            f"Option {name} of {system.name} must be a whole number, not {value!r}.",
-            f"Its default is {system.options[name].default}.",
-        )
-    return value
-
-
-def _unknown(complaint: str, name: str, known: Iterable[str], command: str) -> UsageError:
-    near = difflib.get_close_matches(name, list(known), n=1)
-    hint = f"Did you mean {near[0]}? " if near else ""
-    return UsageError(f"{complaint} called {name!r}.", f"{hint}See them with `{command}`.")
 
 
 def refuse_bad_numbers(request: RunRequest) -> None:

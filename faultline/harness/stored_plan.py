@@ -7,21 +7,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
+
 from faultline.harness.errors import UsageError
+from faultline.harness.options import effective_options
 from faultline.harness.parts import Parts
 from faultline.harness.plan import Plan
-from faultline.harness.planning import effective_options
 
-__all__ = ["refuse_unfit_plan"]
+__all__ = ["fit_plan"]
 
 _AFTER_THE_HEAL_US_MAX = 600_000_000
 
 
-def refuse_unfit_plan(plan: Plan, parts: Parts, source: str) -> None:
-    """Raise UsageError, with the key, when `plan`, which was read from `source`, cannot be carried out by `parts`."""
+def fit_plan(plan: Plan, parts: Parts, source: str) -> Plan:
+    """Return `plan`, which was read from `source`, with the options that the system has today.
+
+    Raise `UsageError`, with the key, when `parts` cannot carry it out.
+    """
     for complaint in _complaints(plan):
         raise UsageError(f"{source}: {complaint}.", "It was written by another version, or damaged.")
-    effective_options(parts.system, plan.options, plan.planted_bugs)
+    options = effective_options(parts.system, plan.options, plan.planted_bugs)
+    return msgspec.structs.replace(plan, options=options)
 
 
 def _complaints(plan: Plan) -> Iterator[str]:

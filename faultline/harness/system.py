@@ -116,7 +116,7 @@ class ServesByOption(Protocol):
     """A system that serves some of its functions only under certain options."""
 
     function_options: Mapping[str, Mapping[str, str]]
-    """The options that a function needs, `{"acquire": {"services": "on"}}`; other functions are always served."""
+    """The options that a function needs, `{"acquire": {"leases": "on"}}`; other functions are always served."""
 
 
 @runtime_checkable

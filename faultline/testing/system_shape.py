@@ -11,8 +11,8 @@ import msgspec
 
 from faultline.campaign.planfile import load_plan
 from faultline.harness.errors import HarnessError, UsageError
+from faultline.harness.options import all_options, effective_options
 from faultline.harness.plan import Plan
-from faultline.harness.planning import effective_options
 from faultline.harness.system import NodeSystem, OptionDescription, PlantedBug, ServesByOption
 from faultline.harness.world.local.wire import MessageCodec
 from faultline.harness.world.simulated.world import SimulatedWorld
@@ -107,7 +107,7 @@ def _options_are_described(subject: SystemSubject) -> Found:
 
 def _options_work_or_are_refused(subject: SystemSubject) -> Found:
     system = subject.make()
-    for name, option in system.options.items():
+    for name, option in {**system.options, **all_options(system)}.items():
         for value in option.choices or _NUMBERS:
             trouble = _trouble_with(subject, system, name, value)
             if trouble:

@@ -352,7 +352,7 @@ def plugged_in(tmp_path, monkeypatch):
 
 
 def test_a_workload_whose_package_is_gone_is_named_with_what_to_install(plugged_in, tmp_path, command, monkeypatch):
-    request = RunRequest(system="consistent-core", workload="ledger", options={"services": "on"}, operations=30)
+    request = RunRequest(system="coordination-service", workload="ledger", operations=30)
     folder = carry_out(request, tmp_path / "store", shrinks=False).folder
     assert command("check", str(folder)).code == 0
     monkeypatch.setattr(sys, "path", [path for path in sys.path if path != str(plugged_in)])

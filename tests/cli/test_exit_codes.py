@@ -248,7 +248,18 @@ def test_a_real_run_never_takes_the_place_of_an_earlier_one(faultline):
             "list planted-bugs",
         ),
         (("run", "--option", "read_moed=log"), "consistent-core has no option called", "Did you mean read_mode"),
-        (("run", "--workload", "watches"), "it has no function put, delete, ", "--option services=on"),
+        (("run", "--workload", "watches"), "it has no function put, delete, ", "faultline list workloads"),
+        (
+            ("run", "--workload", "locks", "--option", "services=on", "--option", "lease_ttl_ms=700"),
+            "consistent-core has no option services any more: the system coordination-service took it over",
+            "Run `faultline run --system coordination-service --workload locks --faults leadership"
+            " --option lease_ttl_ms=700 --seed",
+        ),
+        (
+            ("run", "--planted-bug", "stamp-ignored"),
+            "consistent-core has no planted bug stamp-ignored any more: it is one of follower-reads",
+            "Run `faultline run --system follower-reads --workload register",
+        ),
         (("run", "--hosts", "ssh:nowhere.toml"), "nowhere.toml cannot be read", "[hosts.n1]"),
         (("campaign", "--plan", "nigthly"), "no campaign plan 'nigthly'", "faultline list plans"),
         (("campaign", "--plan", "leadershp"), "no campaign plan 'leadershp'", "Did you mean leadership"),

@@ -31,9 +31,9 @@ def is_planned(system: str, workload: str, settings: dict[str, str]) -> bool:
 def test_each_workload_is_listed_with_the_systems_that_can_serve_it() -> None:
     printed = CliRunner().invoke(cli, ["list", "workloads"]).stdout
     block = printed[printed.index("\nlocks ") :].splitlines()
-    assert block[2] == "    on: consistent-core with services=on, etcd, redis-sentinel, zookeeper"
+    assert block[2] == "    on: coordination-service, etcd, redis-sentinel, zookeeper"
     assert listed("workloads")["locks"]["systems"] == [
-        "consistent-core services=on",
+        "coordination-service",
         "etcd",
         "redis-sentinel",
         "zookeeper",
@@ -56,7 +56,7 @@ def test_both_listings_tell_the_same_pairs() -> None:
     assert by_workload == by_system
 
 
-@pytest.mark.parametrize("system", ["consistent-core", "gossip", "range-kv"])
+@pytest.mark.parametrize("system", ["consistent-core", "coordination-service", "follower-reads", "gossip", "range-kv"])
 def test_a_run_is_planned_for_what_is_listed_and_refused_for_the_rest(system: str) -> None:
     split = [served.split(" ") for served in listed("systems")[system]["workloads"]]
     served = {name: dict(setting.split("=") for setting in settings) for name, *settings in split}

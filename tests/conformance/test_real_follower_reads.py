@@ -21,7 +21,7 @@ FAULTS = (
 @pytest.mark.rows("FR-I1", "FR-I2")
 def test_sessions_keep_their_promise_in_a_short_real_run_with_reads_from_the_nearest_followers(tmp_path: Path) -> None:
     request = RunRequest(
-        system="consistent-core",
+        system="follower-reads",
         workload="follower-reads",
         seed=3,
         world="local",

@@ -21,13 +21,13 @@ FAULTS = (
 @pytest.mark.parametrize(("workload", "mark"), [("locks", "lease-refreshed"), ("watches", "events-replayed")])
 def test_leases_and_watches_keep_their_promise_in_a_short_real_run(tmp_path: Path, workload: str, mark: str) -> None:
     request = RunRequest(
-        system="consistent-core",
+        system="coordination-service",
         workload=workload,
         seed=3,
         world="local",
         duration_s=3.0,
         faults=("kill", "partition"),
-        options={"services": "on", "lease_ttl_ms": "400"},
+        options={"lease_ttl_ms": "400"},
     )
     record = assert_kept(request, tmp_path, faults=FAULTS)
     assert record.marks[mark] > 0

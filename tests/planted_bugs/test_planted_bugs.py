@@ -1,4 +1,4 @@
-"""Every bug planted in consistent-core is caught in its campaign by a checker that may; the correct system passes.
+"""Every bug planted in a system on the Raft kernel is caught in its campaign by a checker that may; its twin passes.
 
 And the bugs of all systems say what they are.
 """
@@ -11,7 +11,11 @@ from campaign_runs import assert_caught, requests, sentences_of_failures
 from faultline.campaign.planfile import load_plan
 from faultline.registry import load_system, systems
 
-PLANTED_BUGS = load_system("consistent-core").planted_bugs
+PLANTED_BUGS = {
+    name: bug
+    for system in ("consistent-core", "coordination-service", "follower-reads")
+    for name, bug in load_system(system).planted_bugs.items()
+}
 OF_ALL_SYSTEMS = {(system, name): bug for system in systems() for name, bug in load_system(system).planted_bugs.items()}
 CAMPAIGNS = sorted({planted_bug.campaign for planted_bug in PLANTED_BUGS.values()})
 SEEDS_MAX = 200

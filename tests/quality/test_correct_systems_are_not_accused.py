@@ -11,7 +11,6 @@ from faultline.harness.planning import RunRequest
 from faultline.harness.verdict import Verdict
 
 SNAPSHOTS = {
-    "services": "on",
     "snapshot_every_entries": "5",
     "segment_size_bytes": "256",
     "log_cleaning_interval_ms": "50",
@@ -30,13 +29,13 @@ RING = {"assignment": "token-ring", "hand_on": "3", "reassign_every_ms": "300"}
 RUNS: dict[str, dict[str, Any]] = {
     "partitions of a ring change hands": {"system": "partitioned-kv", "options": RING, "seed": 1},
     "a lease granted before a snapshot was installed": {
-        "system": "consistent-core",
+        "system": "coordination-service",
         "workload": "watches",
         "options": SNAPSHOTS,
         "seed": 1_000_003,
     },
     "a lease ended after a snapshot was installed": {
-        "system": "consistent-core",
+        "system": "coordination-service",
         "workload": "watches",
         "options": SNAPSHOTS,
         "seed": 1_000_004,
@@ -48,14 +47,6 @@ RUNS: dict[str, dict[str, Any]] = {
         "operations": 120,
         "options": SPLITS,
         "seed": 6_001_050,
-    },
-    "servers with leases also read as followers": {
-        "system": "consistent-core",
-        "workload": "locks",
-        "faults": (),
-        "operations": 30,
-        "options": {"services": "on", "read_from": "follower"},
-        "seed": 1,
     },
     "a cart to which nothing was ever added": {
         "system": "consistent-core",

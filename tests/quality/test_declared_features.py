@@ -36,6 +36,8 @@ LEADER_KEYS = {
     "own-leader-key-of-before-given-back",
 }
 UNUSED = {
+    "coordination-service": OTHER_LOGS_AND_ELECTIONS | LEADER_KEYS,
+    "follower-reads": OTHER_LOGS_AND_ELECTIONS | LEADER_KEYS,
     "partitioned-kv": OTHER_LOGS_AND_ELECTIONS
     | LEADER_KEYS
     | {"sessions-expired", "expired-session-refused", "discarded-request-refused"},

@@ -23,7 +23,7 @@ def median_read_us(read_from: str, distance_us: int) -> float:
     for seed in range(SEEDS):
         options = {"read_from": read_from, "follower_reads": "session", "regions": "1"}
         request = RunRequest(
-            system="consistent-core", workload="read-write", faults=(), seed=seed, options=options, beyond_promise=True
+            system="follower-reads", workload="read-write", faults=(), seed=seed, options=options, beyond_promise=True
         )
         parts = resolve(request)
         weather = Weather(client_distance_us_max=distance_us)

@@ -55,6 +55,6 @@ def test_after_the_heal_long_fork_reads_whole_pairs_only() -> None:
 
 
 def test_one_worker_cannot_both_write_and_watch() -> None:
-    request = RunRequest(system="consistent-core", workload="watches", options={"services": "on"}, workers=1)
+    request = RunRequest(system="coordination-service", workload="watches", workers=1)
     with pytest.raises(UsageError, match="one worker is too few"):
         default_engine("simulated").plan(request, default_engine("simulated").resolve(request))

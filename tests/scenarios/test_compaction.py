@@ -24,10 +24,10 @@ from faultline.systems_under_test.patterns.data_replication.snapshot_store impor
     encode_snapshot,
 )
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import CorruptLog, LogUnusable
-from faultline.systems_under_test.reference.consistent_core.options import CoreSettings
-from faultline.systems_under_test.reference.consistent_core.parts import CoreParts
 from faultline.systems_under_test.reference.consistent_core.system import ConsistentCore
 from faultline.systems_under_test.reference.raft.key_value_server import KeyValueServer
+from faultline.systems_under_test.reference.raft.parts import Parts
+from faultline.systems_under_test.reference.raft.settings import RaftSettings
 from faultline.systems_under_test.reference.shared.client_messages import SetValue
 from faultline.systems_under_test.reference.shared.compaction import Compaction
 from faultline.systems_under_test.reference.shared.trace_events import (
@@ -209,7 +209,7 @@ def test_snapshots_come_after_so_many_applied_entries_and_by_default_after_two_t
     write(cluster, led_by_athens(cluster), 8)
     taken = [event.index for node, event in cluster.events_of(SnapshotTaken) if node == "athens"]
     assert taken == [3, 6, 9]
-    assert CoreSettings.read({}).snapshot_every_entries == 2000
+    assert RaftSettings.read({}).snapshot_every_entries == 2000
 
 
 def test_with_the_mark_off_nothing_is_stored_or_cleaned() -> None:
@@ -272,9 +272,7 @@ class NeverInstalls(Compaction):
 
 class CoreThatNeverInstalls(ConsistentCore):
     def node(self, ports: Any, members: Any, options: Any, planted_bugs: Any) -> KeyValueServer:
-        return KeyValueServer(
-            ports, members, CoreSettings.read(options), replace(CoreParts(), compaction=NeverInstalls)
-        )
+        return KeyValueServer(ports, members, RaftSettings.read(options), replace(Parts(), compaction=NeverInstalls))
 
 
 class StuckCluster(Cluster):

@@ -37,16 +37,15 @@ from faultline.systems_under_test.patterns.data_replication.replicated_log impor
     ReplicationResponse,
 )
 from faultline.systems_under_test.reference.consistent_core.leader_key_node import LeaderKeyNode
-from faultline.systems_under_test.reference.consistent_core.options import CoreSettings
-from faultline.systems_under_test.reference.consistent_core.parts import CoreParts
 from faultline.systems_under_test.reference.consistent_core.system import ConsistentCore
 from faultline.systems_under_test.reference.raft.key_value_server import KeyValueServer
-from faultline.systems_under_test.reference.raft.parts import Elections
+from faultline.systems_under_test.reference.raft.parts import Elections, Parts
+from faultline.systems_under_test.reference.raft.settings import RaftSettings
 
 
 def cluster_of(
     size: int,
-    parts: CoreParts | None = None,
+    parts: Parts | None = None,
     changed: dict[str, Any] | None = None,
     node_type: type[KeyValueServer] = KeyValueServer,
     **options: str,
@@ -55,16 +54,16 @@ def cluster_of(
 
     class Planted(ConsistentCore):
         def node(self, ports: Any, members: Any, given: Any, planted_bugs: Any) -> KeyValueServer | LeaderKeyNode:
-            settings = msgspec.structs.replace(CoreSettings.read(given), **(changed or {}))
+            settings = msgspec.structs.replace(RaftSettings.read(given), **(changed or {}))
             if settings.election == "external-store" and ports.node_id == members[-1]:
                 return LeaderKeyNode(ports, settings.leader_key_ttl_us)
-            return node_type(ports, members, settings, parts or CoreParts())
+            return node_type(ports, members, settings, parts or Parts())
 
     return type("PlantedCluster", (Cluster,), {"system_type": Planted})(size, **options)
 
 
-def with_raft(kind: type[RaftElection]) -> CoreParts:
-    return CoreParts(elections=Elections(raft=kind))
+def with_raft(kind: type[RaftElection]) -> Parts:
+    return Parts(elections=Elections(raft=kind))
 
 
 # -- votes ------------------------------------------------------------------------------------------------------------
@@ -190,7 +189,7 @@ class WatchAfterCreating(RelyingOnWatches):
 def test_a_key_that_goes_before_the_watch_begins_is_missed_for_ever(
     kind: type[ExternalStoreElection], tries_again: bool
 ) -> None:
-    cluster = cluster_of(4, CoreParts(elections=Elections(external_store=kind)), election="external-store")
+    cluster = cluster_of(4, Parts(elections=Elections(external_store=kind)), election="external-store")
     cluster.pass_time(ELECTION_TIMEOUT_US)
     cluster.kill("cyrene")
     cluster.restart("byzantium")
@@ -245,7 +244,7 @@ class HeartbeatsBehindWrites(ReplicatedLog):
 def test_a_disk_that_stalls_for_three_seconds_costs_the_leadership_only_where_heartbeats_wait_for_it(
     kind: type[ReplicatedLog], leaders: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cluster = cluster_of(3, CoreParts(replicated_log=kind))
+    cluster = cluster_of(3, Parts(replicated_log=kind))
     cluster.pass_time(2 * ELECTION_TIMEOUT_US)
     waiting: list[tuple[str, Any]] = []
     ports = cluster.ports["athens"]
@@ -264,7 +263,7 @@ def highest(cluster: Cluster) -> int:
 @pytest.mark.parametrize(("timeout_us", "most", "least"), [(250_000, 1, 1), (20_000, 10_000, 20)])
 def test_a_timeout_below_the_interval_means_elections_without_end(timeout_us: int, most: int, least: int) -> None:
     """The check of the options refuses it (HB-R1); here it is gone round."""
-    cluster = cluster_of(3, CoreParts(), {"election_timeout_us": timeout_us}, pre_vote="off")
+    cluster = cluster_of(3, Parts(), {"election_timeout_us": timeout_us}, pre_vote="off")
     cluster.pass_time(8 * ELECTION_TIMEOUT_US)
     generations = {event.generation for _, event in cluster.events_of(GenerationAdopted)}
     assert least <= len(generations) <= most

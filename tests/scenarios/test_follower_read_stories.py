@@ -12,7 +12,7 @@ import pytest
 from cluster_driver import HEARTBEAT_US, Client, Cluster
 
 from faultline.systems_under_test.patterns.data_replication.replicated_log import ReplicationRequest
-from faultline.systems_under_test.reference.consistent_core.follower_reads.messages import (
+from faultline.systems_under_test.reference.follower_reads.messages import (
     NOT_HEARD,
     OFFSET_NOT_AVAILABLE,
     OFFSET_OUT_OF_RANGE,
@@ -24,6 +24,7 @@ from faultline.systems_under_test.reference.consistent_core.follower_reads.messa
     ReplicaPing,
     ReplicaPong,
 )
+from faultline.systems_under_test.reference.follower_reads.system import FollowerReadStore
 from faultline.systems_under_test.reference.shared.client_messages import GetValue
 
 MS = 1_000
@@ -48,9 +49,15 @@ class Reader(Client):
         return answer.version
 
 
+class Store(Cluster):
+    """A hand-cranked cluster of `follower-reads`."""
+
+    system_type = FollowerReadStore
+
+
 def library(mode: str, **options: str) -> tuple[Cluster, Reader]:
     """Athens leads, the title is wrong everywhere, and all followers have caught up."""
-    cluster = Cluster(read_from="follower", follower_reads=mode, store="versioned", **options)
+    cluster = Store(read_from="follower", follower_reads=mode, store="versioned", **options)
     cluster.elect("athens")
     alice = Reader(cluster, "alice")
     alice.register("athens")

@@ -8,6 +8,7 @@ import pytest
 from cluster_driver import Client, Cluster
 
 from faultline.systems_under_test.patterns.cluster_management.lease import DUPLICATE_LEASE, NO_LEASE, STALE_TOKEN
+from faultline.systems_under_test.reference.coordination_service.system import CoordinationService
 from faultline.systems_under_test.reference.leases_and_watches.messages import (
     LeaseRefreshed,
     RefreshLease,
@@ -27,8 +28,14 @@ TTL_US = 10 * SECOND_US
 SLOW = {"heartbeat_interval_ms": "250", "election_timeout_ms": "1000"}
 
 
+class Service(Cluster):
+    """A hand-cranked cluster of `coordination-service`."""
+
+    system_type = CoordinationService
+
+
 def led_by_athens(*planted_bugs: str, **options: str) -> tuple[Cluster, Client]:
-    cluster = Cluster(3, planted_bugs, services="on", lease_check_ms="500", **{**SLOW, **options})
+    cluster = Service(3, planted_bugs, lease_check_ms="500", **{**SLOW, **options})
     cluster.elect("athens")
     return cluster, Client(cluster, "alice").register("athens")
 

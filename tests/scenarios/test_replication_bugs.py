@@ -19,11 +19,10 @@ from faultline.harness.run import run_simulated
 from faultline.harness.verdict import Verdict
 from faultline.registry import resolve
 from faultline.systems_under_test.patterns.data_replication.raft_election import RaftElection
-from faultline.systems_under_test.reference.consistent_core.options import CoreSettings
-from faultline.systems_under_test.reference.consistent_core.parts import CoreParts
 from faultline.systems_under_test.reference.consistent_core.system import ConsistentCore
 from faultline.systems_under_test.reference.raft.key_value_server import KeyValueServer
-from faultline.systems_under_test.reference.raft.parts import Elections
+from faultline.systems_under_test.reference.raft.parts import Elections, Parts
+from faultline.systems_under_test.reference.raft.settings import RaftSettings
 
 
 class VotesDespiteAKnownLeader(RaftElection):
@@ -40,8 +39,8 @@ class ForgetsTheLeaseAtARestart(RaftElection):
 def lease_cluster(election: type[RaftElection]) -> Cluster:
     class Planted(ConsistentCore):
         def node(self, ports: Any, members: Any, options: Any, planted_bugs: Any) -> KeyValueServer:
-            parts = CoreParts(elections=Elections(raft=election))
-            return KeyValueServer(ports, members, CoreSettings.read(options), parts)
+            parts = Parts(elections=Elections(raft=election))
+            return KeyValueServer(ports, members, RaftSettings.read(options), parts)
 
     kind = type("PlantedCluster", (Cluster,), {"system_type": Planted})
     return kind(read_mode="leader-lease", pre_vote="off")

@@ -9,6 +9,7 @@ from cluster_driver import Client, Cluster
 
 from faultline.harness.world.ports import NodeId
 from faultline.systems_under_test.patterns.cluster_management.state_watch import EVENTS_COMPACTED, SLOW_WATCHER
+from faultline.systems_under_test.reference.coordination_service.system import CoordinationService
 from faultline.systems_under_test.reference.leases_and_watches.messages import (
     CloseWatch,
     WatchBatch,
@@ -62,8 +63,14 @@ class Watcher:
         return [(event.key, event.value) for batch in batches for event in batch.events]
 
 
+class Service(Cluster):
+    """A hand-cranked cluster of `coordination-service`."""
+
+    system_type = CoordinationService
+
+
 def led_by_athens(*planted_bugs: str, **options: str) -> tuple[Cluster, Client]:
-    cluster = Cluster(3, planted_bugs, services="on", lease_check_ms="500", **{**SLOW, **options})
+    cluster = Service(3, planted_bugs, lease_check_ms="500", **{**SLOW, **options})
     cluster.elect("athens")
     return cluster, Client(cluster, "alice").register("athens")
 

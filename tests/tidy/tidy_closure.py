@@ -25,7 +25,9 @@ LIBRARIES = frozenset({"leases_and_watches", "raft", "shared"})
 CEILINGS: dict[str, tuple[str, int]] = {
     "consistent_core": ("raft.key_value_server", 33),
     "coordinated_kv": ("coordinated_kv.node", 55),
+    "coordination_service": ("leases_and_watches.extension", 58),
     "emergent": ("emergent.node", 16),
+    "follower_reads": ("follower_reads.extension", 42),
     "gossip": ("gossip.node", 15),
     "partitioned_kv": ("partitioned_kv.node", 59),
     "paxos_kv": ("paxos_kv.node", 19),
@@ -35,7 +37,10 @@ CEILINGS: dict[str, tuple[str, int]] = {
     "timestamped_kv": ("timestamped_kv.node", 15),
     "transactional_kv": ("transactional_kv.node", 30),
 }
-"""For each folder of a system, below `reference`, the module of its node and the size of its closure today."""
+"""For each folder of a system, below `reference`, the module of its node and the size of its closure today.
+
+A node that is a Raft server with an extension is counted from the extension, which imports the server.
+"""
 
 
 def closure(module: str, sources: Mapping[str, Source]) -> frozenset[str]:

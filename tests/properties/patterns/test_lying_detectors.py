@@ -13,11 +13,10 @@ from faultline.harness.planning import RunRequest, make_plan
 from faultline.harness.run import run_simulated
 from faultline.harness.world.ports import Clock, Ports
 from faultline.registry import resolve
-from faultline.systems_under_test.reference.consistent_core.options import CoreSettings
-from faultline.systems_under_test.reference.consistent_core.parts import CoreParts
 from faultline.systems_under_test.reference.consistent_core.system import ConsistentCore
 from faultline.systems_under_test.reference.raft.key_value_server import KeyValueServer
-from faultline.systems_under_test.reference.raft.parts import Elections
+from faultline.systems_under_test.reference.raft.parts import Elections, Parts
+from faultline.systems_under_test.reference.raft.settings import RaftSettings
 
 SEEDS = 6
 LIVENESS = {"availability", "no-recovery", "HB-I3", "invariants"}
@@ -38,10 +37,10 @@ class LyingClock:
 
 class LyingCore(ConsistentCore):
     def node(self, ports: Ports, members: Any, options: Any, planted_bugs: Any) -> Any:
-        settings = CoreSettings.read(options)
+        settings = RaftSettings.read(options)
         if settings.election == "external-store" and ports.node_id == members[-1]:
             return super().node(ports, members, options, planted_bugs)
-        parts = CoreParts(elections=Elections(detector_clock=lambda clock: LyingClock(clock, ports)))
+        parts = Parts(elections=Elections(detector_clock=lambda clock: LyingClock(clock, ports)))
         return KeyValueServer(ports, members, settings, parts)
 
 

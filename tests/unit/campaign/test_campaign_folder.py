@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from campaign_fakes import fake_engine, fake_plan
 
-from faultline.campaign.commands import replay_command, run_command
 from faultline.campaign.layout import create_campaign_folder
 from faultline.campaign.pipeline import run_campaign
 from faultline.campaign.spark import refuse_unusable_master
+from faultline.harness.commands import replay_command, run_command
 from faultline.harness.errors import HarnessError, UsageError
 from faultline.harness.planning import RunRequest
 

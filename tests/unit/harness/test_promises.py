@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from faultline.campaign.commands import run_command
 from faultline.campaign.planfile import load_plan, shipped_plans
+from faultline.harness.commands import run_command
 from faultline.harness.errors import UsageError
 from faultline.harness.planning import RunRequest, make_plan
 from faultline.registry import resolve
@@ -24,10 +24,35 @@ def refusal(**asked: Any) -> UsageError:
     ("asked", "reason"),
     [
         ({"options": {"read_mode": "stale"}}, "any server answers reads at once"),
-        ({"options": {"read_from": "follower"}}, "followers answer, and may be behind"),
+        ({"system": "follower-reads"}, "followers answer, and may be behind"),
         ({"options": {"flush_policy": "never"}, "faults": ("kill",)}, "loses what it had acknowledged"),
         ({"options": {"read_mode": "leader-lease"}, "faults": ("runaway-clocks",)}, "no leader's lease has a margin"),
-        ({"workload": "locks", "options": {"services": "on", "fencing": "off"}}, "takes the writes of former owners"),
+        (
+            {"system": "coordination-service", "workload": "locks", "options": {"fencing": "off"}},
+            "takes the writes of former owners",
+        ),
+        (
+            {"system": "coordination-service", "workload": "locks", "faults": ("runaway-clocks",)},
+            "no lease has a margin for clocks",
+        ),
+        (
+            {
+                "system": "coordination-service",
+                "workload": "locks",
+                "options": {"lease_margin_percent": "5"},
+                "faults": ("clocks",),
+            },
+            "too small for clocks that drift",
+        ),
+        (
+            {
+                "system": "follower-reads",
+                "workload": "bounded-staleness",
+                "options": {"follower_reads": "bounded"},
+                "faults": ("runaway-clocks",),
+            },
+            "no bound on the age of an answer",
+        ),
         ({"system": "quorum-register", "workload": "read-write", "options": {"write_back": "off"}}, "see less than"),
         ({"system": "quorum-kv", "workload": "read-write"}, "a key is no register"),
         ({"system": "quorum-kv", "workload": "siblings", "options": {"read_repair": "off"}}, "replicas that missed it"),
@@ -64,8 +89,13 @@ def test_a_refusal_names_the_option_with_which_the_promise_holds() -> None:
 
 def test_reads_from_followers_are_judged_by_what_they_promise() -> None:
     options = {"read_from": "follower", "follower_reads": "session"}
-    request = RunRequest(system="consistent-core", workload="follower-reads", options=options, operations=2)
+    request = RunRequest(system="follower-reads", workload="follower-reads", options=options, operations=2)
     assert make_plan(request, resolve(request)).workload == "follower-reads"
+
+
+def test_keys_are_linearizable_under_clocks_that_no_lease_bears_where_no_lease_is_used() -> None:
+    request = RunRequest(system="coordination-service", faults=("runaway-clocks",), operations=2)
+    assert make_plan(request, resolve(request)).workload == "register"
 
 
 def test_what_is_not_promised_can_be_asked_for_and_the_command_says_so() -> None:

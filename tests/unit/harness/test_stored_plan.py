@@ -9,7 +9,7 @@ from faultline.harness.errors import UsageError
 from faultline.harness.plan import Plan
 from faultline.harness.planning import RunRequest, make_plan
 from faultline.harness.run import run_simulated
-from faultline.harness.stored_plan import refuse_unfit_plan
+from faultline.harness.stored_plan import fit_plan
 from faultline.harness.untrusted import DamagedInput, from_json
 from faultline.registry import resolve
 
@@ -25,7 +25,7 @@ def read_back(**changes):
 
 def test_a_plan_that_was_written_down_is_fit():
     assert read_back() == PLAN
-    refuse_unfit_plan(read_back(), PARTS, "run.json")
+    fit_plan(read_back(), PARTS, "run.json")
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_a_number_out_of_its_range_is_refused_with_its_key(key, changes):
 )
 def test_a_plan_that_does_not_fit_its_parts_is_refused(complaint, changes):
     with pytest.raises(UsageError, match=complaint):
-        refuse_unfit_plan(read_back(**changes), PARTS, "run.json")
+        fit_plan(read_back(**changes), PARTS, "run.json")
 
 
 def test_a_fault_of_a_kind_that_is_not_known_is_refused_by_name():

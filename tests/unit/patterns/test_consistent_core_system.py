@@ -32,8 +32,7 @@ from faultline.systems_under_test.patterns.data_replication.replicated_log impor
     ReplicationRequest,
 )
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import DATA, LogEntry
-from faultline.systems_under_test.reference.consistent_core.options import OPTIONS, CoreSettings
-from faultline.systems_under_test.reference.consistent_core.parts import CoreParts
+from faultline.systems_under_test.reference.consistent_core.options import OPTIONS, SETTINGS
 from faultline.systems_under_test.reference.consistent_core.planted_bugs import BUGS
 from faultline.systems_under_test.reference.consistent_core.system import ConsistentCore
 from faultline.systems_under_test.reference.raft.append_batches import BatchAppended
@@ -45,6 +44,8 @@ from faultline.systems_under_test.reference.raft.invariants.replicated_log impor
 from faultline.systems_under_test.reference.raft.invariants.storage import STORAGE_INVARIANTS
 from faultline.systems_under_test.reference.raft.key_value_server import KeyValueServer
 from faultline.systems_under_test.reference.raft.messages import RAFT_MESSAGES
+from faultline.systems_under_test.reference.raft.parts import Parts
+from faultline.systems_under_test.reference.raft.settings import RaftSettings
 from faultline.systems_under_test.reference.shared.client_messages import (
     ClientRequest,
     CompareAndSet,
@@ -67,7 +68,7 @@ def test_the_system_fulfils_the_protocol() -> None:
 
 
 def test_the_defaults_are_usable_and_in_microseconds() -> None:
-    settings = CoreSettings.read({})
+    settings = RaftSettings.read({})
     assert settings.heartbeat_interval_us == 50_000
     assert settings.election_timeout_us == 250_000
     assert settings.read_mode == "read-index"
@@ -91,16 +92,16 @@ def test_the_defaults_are_usable_and_in_microseconds() -> None:
 )
 def test_unusable_options_are_refused_with_a_next_step(options: dict[str, str], complaint: str) -> None:
     with pytest.raises(UsageError, match=complaint) as refusal:
-        CoreSettings.read(options)
+        RaftSettings.read(options)
     assert refusal.value.next_step
 
 
 def test_a_lease_above_the_election_timeout_is_harmless_while_leases_are_not_used() -> None:
-    assert CoreSettings.read({"leader_lease_ms": "900"}).leader_lease_us == 900_000
+    assert RaftSettings.read({"leader_lease_ms": "900"}).leader_lease_us == 900_000
 
 
 def test_without_planted_bugs_a_node_is_built_from_the_correct_parts() -> None:
-    assert BUGS.parts(()) == CoreParts()
+    assert BUGS.parts(()) == Parts()
 
 
 def test_an_unknown_planted_bug_is_refused_by_name() -> None:
@@ -113,15 +114,15 @@ IN_SEVERAL_PARTS = ("plain-prefix", "history-on-the-leader-only", "replay-to-all
 
 @pytest.mark.parametrize("name", sorted(BUGS.planted_bugs))
 def test_each_planted_bug_changes_one_part_and_forces_only_options_that_exist(name: str) -> None:
-    changed = changed_fields(BUGS.parts((name,)), CoreParts())
+    changed = changed_fields(BUGS.parts((name,)), Parts())
     changed += ["client"] * (BUGS.client(KeyValueClient, (name,)) is not KeyValueClient)
     changed += ["node"] * (BUGS.node(KeyValueServer, (name,)) is not KeyValueServer)
     # The log has two forms, pushed and pulled, and a bug of the log is in both; a few bugs take several changes.
     assert changed == ["replicated_log", "pulled_log"] or len(changed) == 1 or name in IN_SEVERAL_PARTS
     assert 1 <= len(changed) <= 3
     options = BUGS.planted_bugs[name].options
-    assert set(options) <= set(OPTIONS)
-    CoreSettings.read(options)
+    assert set(options) <= set(OPTIONS | SETTINGS)
+    RaftSettings.read(options)
 
 
 def changed_fields(parts: Any, correct: Any) -> list[str]:
@@ -135,7 +136,7 @@ def changed_fields(parts: Any, correct: Any) -> list[str]:
 
 def test_planted_bugs_of_one_part_can_be_combined() -> None:
     log = BUGS.parts(("ack-before-fsync", "no-truncate-on-conflict")).replicated_log
-    correct = CoreParts().replicated_log
+    correct = Parts().replicated_log
     assert log._flush is not correct._flush
     assert log._truncate is not correct._truncate
     assert log._committed_index is correct._committed_index

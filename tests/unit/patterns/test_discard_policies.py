@@ -16,9 +16,9 @@ from faultline.systems_under_test.patterns.data_replication.idempotent_receiver 
     RequestDiscarded,
 )
 from faultline.systems_under_test.patterns.data_replication.session_expiry import SessionExpiry
-from faultline.systems_under_test.reference.consistent_core.options import CoreSettings
 from faultline.systems_under_test.reference.raft.key_value_store import KeyValueStore, encode_command
 from faultline.systems_under_test.reference.raft.sessions import discard_policy
+from faultline.systems_under_test.reference.raft.settings import RaftSettings
 from faultline.systems_under_test.reference.shared.client_messages import ClientCommand
 from faultline.systems_under_test.reference.shared.key_commands import Increment
 from faultline.testing.fake_ports import FakePorts
@@ -111,7 +111,7 @@ def test_policies_refuse_clients_whose_answers_they_would_lose() -> None:
     [("last-responses", LastResponses), ("one-at-a-time", OneAtATime), ("acknowledged", Acknowledged)],
 )
 def test_each_policy_is_an_option_of_consistent_core(option: str, policy: type[DiscardPolicy]) -> None:
-    assert type(discard_policy(CoreSettings.read({"discard_policy": option}))) is policy
+    assert type(discard_policy(RaftSettings.read({"discard_policy": option}))) is policy
 
 
 @pytest.mark.rows("IDR-R20")

@@ -13,10 +13,10 @@ from faultline.systems_under_test.patterns.data_replication.follower_reads impor
     checksum_of,
 )
 from faultline.systems_under_test.patterns.data_replication.replication_messages import HighWaterMarkAdvanced
-from faultline.systems_under_test.reference.consistent_core.follower_reads.invariants import (
+from faultline.systems_under_test.reference.follower_reads.invariants import (
     follower_read_invariants,
 )
-from faultline.systems_under_test.reference.consistent_core.stamped_store import VersionWritten
+from faultline.systems_under_test.reference.follower_reads.stamped_store import VersionWritten
 from faultline.systems_under_test.reference.shared.trace_events import NodeStarted
 
 MS = 1_000

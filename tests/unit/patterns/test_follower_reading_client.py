@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from client_story import MEMBERS, ClientStory
 
-from faultline.systems_under_test.reference.consistent_core.follower_reads.messages import (
+from faultline.systems_under_test.reference.follower_reads.messages import (
     NOT_HEARD,
     OFFSET_NOT_AVAILABLE,
     OFFSET_OUT_OF_RANGE,
@@ -17,7 +17,7 @@ from faultline.systems_under_test.reference.consistent_core.follower_reads.messa
     ReplicaPing,
     ReplicaPong,
 )
-from faultline.systems_under_test.reference.consistent_core.system import ConsistentCore
+from faultline.systems_under_test.reference.follower_reads.system import FollowerReadStore
 from faultline.systems_under_test.reference.shared.client_messages import (
     ClientRequest,
     ClientResponse,
@@ -33,7 +33,7 @@ class Reader(ClientStory):
 
     def __init__(self, mode: str, leader: str = "cyrene", read_from: str = "follower", **options: str) -> None:
         store = {"store": "versioned"} if mode == "at-stamp" else {}
-        super().__init__(ConsistentCore(), read_from=read_from, follower_reads=mode, **store, **options)
+        super().__init__(FollowerReadStore(), read_from=read_from, follower_reads=mode, **store, **options)
         self.hear(leader, RegisterClientResponse(0, 77))
 
     def asked(self) -> list[tuple[str, int]]:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from faultline.cli.pattern_listing import figures_line, pattern_entry, pattern_lines, variant_lines
+from faultline.harness.options import all_options
 from faultline.registry import load_system, systems
 from faultline.systems_under_test.patterns.catalogue import PATTERNS
 from faultline.systems_under_test.patterns.variants import VARIANTS, Detection, detections
@@ -23,7 +24,7 @@ def test_variants_name_patterns_systems_and_options_that_exist() -> None:
         for slug, named in VARIANTS.items()
         for system, names in named.items()
         for name in names
-        if name not in REFERENCE[system].options
+        if name not in all_options(REFERENCE[system])
     ]
     assert unknown == []
 

@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar
 import pytest
 
 from faultline.harness.errors import UsageError
+from faultline.harness.options import TUNING
 from faultline.harness.system import OptionDescription
 from faultline.systems_under_test.reference.shared.settings import (
     Choice,
@@ -18,6 +19,7 @@ from faultline.systems_under_test.reference.shared.settings import (
     Text,
     kinds_of,
     options_of,
+    tuning_of,
 )
 
 
@@ -104,3 +106,31 @@ def test_what_cannot_be_used_is_refused_with_what_would_be_allowed(given: dict[s
     with pytest.raises(UsageError) as refused:
         _Kettle.read(given)
     assert str(refused.value).startswith(sentence)
+
+
+class _Tuned(Settings, frozen=True):
+    system: ClassVar[str] = "tuned"
+
+    cups: Annotated[int, Number(2), "how many cups"]
+    boils_us: Annotated[int, Milliseconds(300), "how long it boils", TUNING]
+    refills: Annotated[int, Number(0, least=0), "how many refills", TUNING]
+
+
+def test_a_field_behind_tuning_is_listed_there_and_not_among_the_options() -> None:
+    assert list(options_of(_Tuned)) == ["cups", "tuning"]
+    assert list(tuning_of(_Tuned)) == ["boils_ms", "refills"]
+    assert options_of(_Tuned)["tuning"].is_text
+    assert tuning_of(_Kettle) == {}
+
+
+@pytest.mark.parametrize("given", [{"tuning": "boils_ms:5"}, {"boils_ms": "5"}, {"tuning": "", "boils_ms": "5"}])
+def test_a_field_behind_tuning_is_read_from_there_or_under_its_own_name(given: dict[str, str]) -> None:
+    assert _Tuned.read(given) == _Tuned(cups=2, boils_us=5_000, refills=0)
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"), [("boils_ms:soon", "whole number"), ("boils:5", "no option 'boils'"), ("5", "no setting")]
+)
+def test_settings_that_cannot_be_read_are_refused(text: str, complaint: str) -> None:
+    with pytest.raises(UsageError, match=complaint):
+        _Tuned.read({"tuning": text})

@@ -13,7 +13,7 @@ from faultline.systems_under_test.patterns.data_replication.versioned_value impo
     OrderedVersions,
     VersionCompacted,
 )
-from faultline.systems_under_test.reference.consistent_core.stamped_store import (
+from faultline.systems_under_test.reference.follower_reads.stamped_store import (
     CurrentValues,
     StampedStore,
     VersionWritten,

@@ -16,7 +16,6 @@ from faultline.systems_under_test.reference.shared.handler_table import HandlerT
 
 OPTIONS: dict[str, list[dict[str, str]]] = {
     "consistent-core": [
-        {"services": "on"},
         {"election": "zab"},
         {"election": "external-store"},
         {"replication": "pull"},

@@ -19,12 +19,16 @@ READS = ("read", "view", "read-pair")
 SHIPPED = sorted(name for name, path in systems().items() if path.startswith("faultline."))
 
 
+WORKLOADS = {"coordination-service": "register"}
+"""Its `check` and `drain` ask the client itself, and end without an answer of a node."""
+
+
 def about(name: str) -> dict[str, Any]:
     """What the kit is told of a reference system: the cell of the first shipped campaign that has it."""
     plans = [load_plan(campaign) for campaign in ("default", *shipped_plans())]
     places = [(plan, cell) for plan in plans for cell in plan.cells() if cell.system == name and not cell.planted_bugs]
     plan, cell = next((plan, cell) for plan, cell in places if not cell.expected)
-    kit = {"workload": cell.workload, "nodes": plan.nodes, "options": plan.options, "reads": READS}
+    kit = {"workload": WORKLOADS.get(name, cell.workload), "nodes": plan.nodes, "options": plan.options, "reads": READS}
     return kit | {"bears": BEARS.get(name, ()), "seeds": 2}
 
 

@@ -18,12 +18,11 @@ def planned(workload: str, seed: int) -> set[str]:
 
 def judged(seed: int, *planted_bugs: str) -> Judgement:
     request = RunRequest(
-        system="consistent-core",
+        system="coordination-service",
         workload="key-watches",
         faults=("leadership",),
         seed=seed,
         planted_bugs=planted_bugs,
-        options={"services": "on"},
     )
     parts = resolve(request)
     return judge(run_simulated(make_plan(request, parts), parts), parts, run_id=f"seed-{seed}")

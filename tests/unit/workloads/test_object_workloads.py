@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
-from typing import Any
+from typing import Any, ClassVar
 
+import msgspec
 import pytest
 
 from faultline.harness.errors import UsageError
@@ -17,6 +19,8 @@ from faultline.harness.run import run_simulated
 from faultline.harness.system import options_missing
 from faultline.harness.verdict import Verdict
 from faultline.registry import load_system, load_workload, resolve
+from faultline.systems_under_test.reference.coordination_service.system import CoordinationService
+from faultline.systems_under_test.reference.leases_and_watches.client import SERVICE_FUNCTIONS
 from faultline.workloads.transfer import OPENING
 
 WORKLOADS = ("transfer", "counter", "set", "append", "log-order", "sequential", "sessions", "unique-ids")
@@ -154,21 +158,30 @@ def test_a_system_that_lacks_an_operation_refuses_the_workload_by_name() -> None
         make_plan(request, resolve(request))
 
 
+class _Switched(CoordinationService):
+    """A plug-in whose leases and watches are switched on by an option."""
+
+    function_options: ClassVar[dict[str, dict[str, str]]] = {
+        name: {"watch_delivery": "pull"} for name in SERVICE_FUNCTIONS
+    }
+
+
 @pytest.mark.parametrize(("workload", "first"), [("locks", "acquire"), ("watches", "put")])
 def test_a_workload_that_the_options_switch_off_is_refused_with_the_option_it_needs(workload: str, first: str) -> None:
-    request = RunRequest(system="consistent-core", workload=workload)
-    with pytest.raises(UsageError, match=f"{workload} only with services=on: without, it has no .*{first}") as refused:
-        make_plan(request, resolve(request))
-    assert "--option services=on" in refused.value.next_step
-    served = RunRequest(system="consistent-core", workload=workload, options={"services": "on"})
-    assert make_plan(served, resolve(served)).options["services"] == "on"
+    request = RunRequest(system="coordination-service", workload=workload)
+    parts = dataclasses.replace(resolve(request), system=_Switched())
+    with pytest.raises(UsageError, match=f"{workload} only with watch_delivery=pull: without, .*{first}") as refused:
+        make_plan(request, parts)
+    assert "--option watch_delivery=pull" in refused.value.next_step
+    served = msgspec.structs.replace(request, options={"watch_delivery": "pull"})
+    assert make_plan(served, parts).options["watch_delivery"] == "pull"
 
 
 def test_a_function_without_a_word_about_options_is_always_served() -> None:
-    core, paxos = load_system("consistent-core"), load_system("paxos-kv")
-    assert options_missing(core, "read", {}) == options_missing(paxos, "read", {}) == {}
-    assert options_missing(core, "acquire", {"services": "off"}) == {"services": "on"}
-    assert options_missing(core, "acquire", {"services": "on"}) == {}
+    switched, paxos = _Switched(), load_system("paxos-kv")
+    assert options_missing(switched, "read", {}) == options_missing(paxos, "read", {}) == {}
+    assert options_missing(switched, "acquire", {"watch_delivery": "once"}) == {"watch_delivery": "pull"}
+    assert options_missing(switched, "acquire", {"watch_delivery": "pull"}) == {}
 
 
 @pytest.mark.parametrize("workload", WORKLOADS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from faultline.systems_under_test.reference.leases_and_watches.features import LEASE_FEATURES, WATCH_FEATURES
 from faultline.systems_under_test.reference.raft.features import (
     CLIENT_FEATURES,
     ELECTION_FEATURES,
@@ -15,7 +14,6 @@ __all__ = ["FEATURES"]
 
 _ZAB = {"election": "zab"}
 _STORE = {"election": "external-store"}
-_FOLLOWERS = {"read_from": "leader"}
 
 _OTHER_LOGS_AND_ELECTIONS = (
     Feature("commands-batched", "a leader appended several commands together", unless={"batch_linger_ms": "0"}),
@@ -44,50 +42,11 @@ _OTHER_LOGS_AND_ELECTIONS = (
     Feature("request-forwarded", "a server passed a request on to its leader", needs={"find_leader": "forward"}),
 )
 
-_FOLLOWER_READS = (
-    Feature("follower-read-served", "a follower answered a read", unless=_FOLLOWERS),
-    Feature("follower-read-waited", "a follower held a read back until it had what was asked for", unless=_FOLLOWERS),
-    Feature(
-        "follower-read-refused-leader-not-heard",
-        "a follower refused a read, as it had not heard its leader",
-        unless=_FOLLOWERS,
-    ),
-    Feature(
-        "follower-read-refused-too-stale", "a follower refused a read, as it lags behind the bound", unless=_FOLLOWERS
-    ),
-    Feature(
-        "follower-read-refused-follower-wait-timeout",
-        "a follower gave up waiting for what a read asks for",
-        unless=_FOLLOWERS,
-    ),
-    Feature(
-        "follower-read-refused-offset-not-available",
-        "a follower refused a read of what it has and has not applied",
-        needs={"follower_reads": "no-wait"},
-        unless=_FOLLOWERS,
-    ),
-    Feature(
-        "follower-read-refused-offset-out-of-range",
-        "a follower refused a read of what it has not got yet",
-        needs={"follower_reads": "no-wait"},
-        unless=_FOLLOWERS,
-    ),
-    Feature(
-        "follower-read-refused-version-compacted",
-        "a follower refused a read of a version that it no longer keeps",
-        needs={"store": "versioned"},
-        unless=_FOLLOWERS,
-    ),
-)
-
 FEATURES = (
     *ELECTION_FEATURES,
     *LOG_FEATURES,
     *SESSION_FEATURES,
     *CLIENT_FEATURES,
     *_OTHER_LOGS_AND_ELECTIONS,
-    *_FOLLOWER_READS,
-    *LEASE_FEATURES,
-    *WATCH_FEATURES,
 )
 """All that a consistent core can enter."""

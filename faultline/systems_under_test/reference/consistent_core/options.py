@@ -1,42 +1,96 @@
-"""The options of `consistent-core`: those of its Raft servers, of reads from followers, and of leases and watches."""
+"""The options of `consistent-core`, which are those of a Raft server, and options that it had once."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-import msgspec
-
-from faultline.harness.errors import UsageError
+from faultline.harness.options import FormerOption
 from faultline.harness.system import OptionDescription
-from faultline.systems_under_test.reference.consistent_core.follower_reads.options import FollowerReadSettings
-from faultline.systems_under_test.reference.leases_and_watches.settings import SERVICE_OPTIONS, ServicedSettings
 from faultline.systems_under_test.reference.raft.settings import RaftSettings
-from faultline.systems_under_test.reference.shared.settings import options_of
+from faultline.systems_under_test.reference.shared.settings import options_of, tuning_of
 
-__all__ = ["OPTIONS", "CoreSettings"]
+__all__ = ["FORMER_OPTIONS", "FORMER_PLANTED_BUGS", "OPTIONS", "SETTINGS"]
 
-_OF_READS = options_of(FollowerReadSettings)
-
-OPTIONS: dict[str, OptionDescription] = {**options_of(RaftSettings), **_OF_READS, **SERVICE_OPTIONS}
+OPTIONS: dict[str, OptionDescription] = options_of(RaftSettings)
 """Every option with its default."""
 
+SETTINGS: dict[str, OptionDescription] = tuning_of(RaftSettings)
+"""The settings behind the option `tuning`."""
 
-class CoreSettings(ServicedSettings, frozen=True, kw_only=True):
-    """The options, read and checked; times in microseconds."""
+_LEASES, _READS = "coordination-service", "follower-reads"
 
-    follower: FollowerReadSettings
+FORMER_OPTIONS: dict[str, FormerOption] = {
+    "services": FormerOption("off", _LEASES, is_kept=False),
+    "log_retention_ms": FormerOption("4233600000"),
+    "saved_responses_max": FormerOption("5"),
+    "store": FormerOption("single", _READS),
+    "versions_kept": FormerOption("0", _READS),
+    "read_from": FormerOption("leader", _READS),
+    "follower_reads": FormerOption("session", _READS),
+    "follower_wait_timeout_ms": FormerOption("200", _READS),
+    "follower_silence_ms": FormerOption("500", _READS),
+    "max_staleness_ms": FormerOption("300", _READS),
+    "regions": FormerOption("3", _READS),
+    "lease_ttl_ms": FormerOption("600", _LEASES),
+    "lease_check_ms": FormerOption("50", _LEASES),
+    "lease_margin_percent": FormerOption("25", _LEASES),
+    "fencing": FormerOption("on", _LEASES),
+    "watch_source": FormerOption("versions", _LEASES),
+    "watch_delivery": FormerOption("stream", _LEASES),
+    "watch_history_max": FormerOption("1000", _LEASES),
+    "watch_unconfirmed_max": FormerOption("100", _LEASES),
+    "watch_queue_max": FormerOption("200", _LEASES),
+    "watch_confirm_ms": FormerOption("150", _LEASES),
+}
+"""Options that the system had once; stored plans still name each."""
 
-    @classmethod
-    def read(cls, given: Mapping[str, str]) -> CoreSettings:
-        """Return the settings of the options `given`, defaults for the rest. Raises UsageError."""
-        for name in given:
-            if name not in OPTIONS:
-                raise UsageError(f"{cls.system} has no option {name!r}.", f"It has {', '.join(OPTIONS)}.")
-        serviced = ServicedSettings.read({name: value for name, value in given.items() if name not in _OF_READS})
-        follower = FollowerReadSettings.read({name: value for name, value in given.items() if name in _OF_READS})
-        if follower.from_followers and serviced.read_mode == "stale":
-            raise UsageError(
-                "read_mode stale answers from any server at once; read_from has nothing to add to it.",
-                "Use read_from=follower with follower_reads=plain and another read_mode, for the leader's own reads.",
-            )
-        return cls(**msgspec.structs.asdict(serviced), follower=follower)
+FORMER_PLANTED_BUGS: dict[str, str] = {
+    **dict.fromkeys(
+        (
+            "follower-expires-leases",
+            "duplicate-lease-granted",
+            "lease-removed-before-commit",
+            "leases-not-refreshed-by-new-leader",
+            "new-leader-tracks-no-leases",
+            "tracker-never-stops",
+            "wall-clock-lease-expiry",
+            "lease-unit-mix-up",
+            "refresh-without-quorum",
+            "lease-counted-from-receipt",
+            "attached-on-the-leader-only",
+            "orphan-attachment",
+            "silent-expiry",
+            "no-fencing",
+            "watch-starts-live",
+            "position-before-events",
+            "history-by-equal-key",
+            "replay-to-all",
+            "history-on-the-leader-only",
+            "notify-at-append",
+            "replay-behind-live",
+            "plain-prefix",
+            "resume-by-index",
+            "silent-eviction",
+            "watches-not-reset",
+        ),
+        _LEASES,
+    ),
+    **dict.fromkeys(
+        (
+            "stamp-ignored",
+            "stamp-passed-not-reached",
+            "answer-to-another-key",
+            "one-reader-per-stamp",
+            "reads-above-the-mark",
+            "serves-though-cut-off",
+            "read-index-without-asking",
+            "version-per-batch",
+            "floor-without-key-check",
+            "overwrite-in-place",
+            "version-at-propose",
+            "version-reset-on-restart",
+            "versions-as-text",
+            "ceiling-for-floor",
+        ),
+        _READS,
+    ),
+}
+"""Planted bugs that the system had once, each with the system that has it now."""

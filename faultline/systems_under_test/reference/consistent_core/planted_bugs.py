@@ -1,6 +1,6 @@
 """The planted bugs of `consistent-core`; `BUGS` holds all of them, also those of the modules beside this one.
 
-Here are those of leadership and of communication. Each is a class that is put in front of one of the `CoreParts`.
+Here are those of leadership and of communication. Each is a class that is put in front of one of the `Parts`.
 They break consistent-core for good: never use them outside the harness.
 """
 
@@ -16,19 +16,14 @@ from faultline.systems_under_test.patterns.node_communication.batch_queue import
 from faultline.systems_under_test.patterns.node_communication.request_pipeline import RequestPipeline
 from faultline.systems_under_test.reference.consistent_core import (
     election_planted_bugs,
-    lease_planted_bugs,
     replicated_log_planted_bugs,
     session_planted_bugs,
     storage_planted_bugs,
-    watch_planted_bugs,
 )
-from faultline.systems_under_test.reference.consistent_core.follower_reads import (
-    planted_bugs as follower_read_planted_bugs,
-)
-from faultline.systems_under_test.reference.consistent_core.parts import CoreParts
 from faultline.systems_under_test.reference.raft.append_batches import Proposal
 from faultline.systems_under_test.reference.raft.client import KeyValueClient
 from faultline.systems_under_test.reference.raft.key_value_server import KeyValueServer
+from faultline.systems_under_test.reference.raft.parts import Parts
 from faultline.systems_under_test.reference.shared.client_messages import ClientResponse
 from faultline.systems_under_test.reference.shared.planted_bugs import LazyFlush, PlantedBugs
 
@@ -36,7 +31,7 @@ __all__ = ["BUGS"]
 
 _LOGS = ("replicated_log", "pulled_log")
 
-_BUGS = PlantedBugs("consistent-core", CoreParts, campaign="leadership")
+_BUGS = PlantedBugs("consistent-core", Parts, campaign="leadership")
 _BATCHES = _BUGS.group(pattern="request-batch", campaign="batches", caught_by=("availability",))
 
 
@@ -288,8 +283,5 @@ BUGS = _BUGS.with_those_of(
     election_planted_bugs.BUGS,
     session_planted_bugs.BUGS,
     storage_planted_bugs.BUGS,
-    follower_read_planted_bugs.BUGS,
-    lease_planted_bugs.BUGS,
-    watch_planted_bugs.BUGS,
 )
 """All planted bugs of the system."""

@@ -43,4 +43,4 @@ FEATURES = (
     Feature("torn-tail-dropped", "a server of the core found the end of its log torn, and dropped it"),
     *(msgspec.structs.replace(feature, needs={}, unless={}) for feature in _OF_THE_CORE),
 )
-"""The states and steps that runs can reach, those of the core included, in which services are always on."""
+"""The states and steps that runs can reach, those of the core included."""

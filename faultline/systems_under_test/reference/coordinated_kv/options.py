@@ -9,6 +9,7 @@ from typing import Annotated, ClassVar
 import msgspec
 
 from faultline.harness.errors import UsageError
+from faultline.harness.options import TUNING, tuning_settings
 from faultline.harness.system import OptionDescription
 from faultline.harness.world.ports import NodeId
 from faultline.systems_under_test.reference.leases_and_watches.settings import SERVICE_OPTIONS, ServicedSettings
@@ -19,10 +20,11 @@ from faultline.systems_under_test.reference.shared.settings import (
     Number,
     Settings,
     options_of,
-    unknown_name,
+    tuning_of,
+    tuning_option,
 )
 
-__all__ = ["OPTIONS", "CoordinatedSettings"]
+__all__ = ["OPTIONS", "SETTINGS", "CoordinatedSettings"]
 
 _CORE_OPTIONS = options_of(RaftSettings) | SERVICE_OPTIONS
 _OF_THE_CORE = {
@@ -31,14 +33,15 @@ _OF_THE_CORE = {
         "heartbeat_interval_ms",
         "election_timeout_ms",
         "lease_ttl_ms",
-        "lease_check_ms",
         "lease_margin_percent",
         "watch_delivery",
-        "watch_confirm_ms",
         "snapshot_every_entries",
     )
 }
 """Options that are handed on to the core, which reads them, with its defaults."""
+
+_TUNING_OF_THE_CORE = {name: _CORE_OPTIONS[name] for name in ("lease_check_ms", "watch_confirm_ms")}
+"""Settings behind `tuning` that are handed on to it."""
 
 _PARTITIONS_MAX = 1_000
 """The whole table is one value in the core, stored anew at every change."""
@@ -47,7 +50,7 @@ _PARTITIONS_MAX = 1_000
 @lru_cache(maxsize=64)
 def _core_settings(given: tuple[tuple[str, str], ...] = ()) -> ServicedSettings:
     # Read once for all nodes and clients of all runs of a campaign: it takes longer than to make one of them.
-    return ServicedSettings.read({"services": "on", **dict(given)})
+    return ServicedSettings.read(dict(given))
 
 
 class CoordinatedSettings(Settings, frozen=True):
@@ -71,7 +74,7 @@ class CoordinatedSettings(Settings, frozen=True):
         "where clients read the partition table: at any data node, or in the core",
     ]
     rebalance_every_us: Annotated[
-        int, Milliseconds(500), "how often the controller evens out leaders and replaces dead replicas"
+        int, Milliseconds(500), "how often the controller evens out leaders and replaces dead replicas", TUNING
     ]
     replica_silence_us: Annotated[
         int, Milliseconds(400), "the time behind its leader after which a follower in sync counts as out of sync"
@@ -80,6 +83,7 @@ class CoordinatedSettings(Settings, frozen=True):
         int,
         Milliseconds(100),
         "how often a leader sends its partition again to followers that lag behind, and repeats its requests",
+        TUNING,
     ]
     aim: Annotated[
         str,
@@ -87,9 +91,12 @@ class CoordinatedSettings(Settings, frozen=True):
         "the target of a fault aimed at the leader: the core's leader, the controller, or the leader of partition 0",
     ]
     table_refresh_us: Annotated[
-        int, Milliseconds(500), "the time after which a client asks for the table again, unless a refusal comes first"
+        int,
+        Milliseconds(500),
+        "the time after which a client asks for the table again, unless a refusal comes first",
+        TUNING,
     ]
-    request_timeout_us: Annotated[int, Milliseconds(300), "the time after which a client asks again"]
+    request_timeout_us: Annotated[int, Milliseconds(300), "the time after which a client asks again", TUNING]
     client_timeout_us: Annotated[int, Milliseconds(1000), "the time after which a client gives up: outcome unknown"]
 
     members: tuple[NodeId, ...] = ()
@@ -109,11 +116,11 @@ class CoordinatedSettings(Settings, frozen=True):
     @classmethod
     def for_members(cls, options: Mapping[str, str], members: tuple[NodeId, ...]) -> CoordinatedSettings:
         """Return the settings of `options` for these nodes. Raise `UsageError` for one that cannot be used."""
-        for name in options:
-            if name not in OPTIONS:
-                raise unknown_name(f"{cls.system} has no option", name, OPTIONS)
-        own = {name: text for name, text in options.items() if name not in _OF_THE_CORE}
-        of_the_core = tuple((name, options[name]) for name in _OF_THE_CORE if name in options)
+        texts = {name: text for name, text in options.items() if name != TUNING}
+        texts |= tuning_settings(options.get(TUNING, ""))
+        handed_on = _OF_THE_CORE | _TUNING_OF_THE_CORE
+        own = {name: text for name, text in texts.items() if name not in handed_on}
+        of_the_core = tuple((name, texts[name]) for name in handed_on if name in texts)
         settings = msgspec.structs.replace(cls.read(own), members=members, core=_core_settings(of_the_core))
         settings._check_members()
         return settings
@@ -142,5 +149,12 @@ class CoordinatedSettings(Settings, frozen=True):
             )
 
 
-OPTIONS: dict[str, OptionDescription] = options_of(CoordinatedSettings) | _OF_THE_CORE
+SETTINGS: dict[str, OptionDescription] = tuning_of(CoordinatedSettings) | _TUNING_OF_THE_CORE
+"""The settings behind the option `tuning`."""
+
+OPTIONS: dict[str, OptionDescription] = {
+    **options_of(CoordinatedSettings),
+    **_OF_THE_CORE,
+    TUNING: tuning_option(SETTINGS),
+}
 """Every option with its default."""

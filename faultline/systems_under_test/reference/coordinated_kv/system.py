@@ -1,6 +1,6 @@
 """The system `coordinated-kv`: a small data cluster that leaves every decision to a consistent core.
 
-The first nodes are the core, servers of `consistent-core` with leases and watches, unchanged. The rest keep data: they
+The first nodes are the core, the Raft servers of `coordination-service`, unchanged. The rest keep data: they
 are members by a lease, elect a controller by another, and follow the partition table that the controller stores in the
 core. Each partition has a leader that copies every write to all replicas in sync before it is acknowledged.
 
@@ -27,11 +27,12 @@ from faultline.systems_under_test.reference.coordinated_kv.features import FEATU
 from faultline.systems_under_test.reference.coordinated_kv.invariants import coordinated_invariants
 from faultline.systems_under_test.reference.coordinated_kv.messages import MESSAGES
 from faultline.systems_under_test.reference.coordinated_kv.node import DataNode
-from faultline.systems_under_test.reference.coordinated_kv.options import OPTIONS, CoordinatedSettings
+from faultline.systems_under_test.reference.coordinated_kv.options import OPTIONS, SETTINGS, CoordinatedSettings
 from faultline.systems_under_test.reference.coordinated_kv.planted_bugs import BUGS
-from faultline.systems_under_test.reference.leases_and_watches.extension import serviced_server
+from faultline.systems_under_test.reference.leases_and_watches.extension import ServiceParts, serviced_server
 from faultline.systems_under_test.reference.leases_and_watches.messages import SERVICE_MESSAGES
 from faultline.systems_under_test.reference.raft.messages import RAFT_MESSAGES
+from faultline.systems_under_test.reference.raft.parts import Parts
 from faultline.systems_under_test.reference.shared.clock_faults import has_runaway_clocks
 
 __all__ = ["CoordinatedKv"]
@@ -62,6 +63,7 @@ class CoordinatedKv:
     usual_workload = "register"
     usual_nodes = 6
     options: Mapping[str, OptionDescription] = OPTIONS
+    tuning: Mapping[str, OptionDescription] = SETTINGS
     planted_bugs: Mapping[str, PlantedBug] = BUGS.planted_bugs
     features: tuple[Feature, ...] = FEATURES
     messages: tuple[type[msgspec.Struct], ...] = (*RAFT_MESSAGES, *SERVICE_MESSAGES, *MESSAGES)
@@ -74,7 +76,7 @@ class CoordinatedKv:
         parts = BUGS.parts(planted_bugs)
         if ports.node_id not in settings.core_members:
             return BUGS.node(DataNode, planted_bugs)(ports, settings, parts)
-        server = serviced_server(ports, settings.core_members, settings.core)
+        server = serviced_server(ports, settings.core_members, settings.core, Parts(), ServiceParts())
         return server if settings.aim == "core" else _Bystander(server)
 
     def client(

@@ -1,4 +1,4 @@
-"""The client of `consistent-core` with leases and watches, in front of whatever client the options ask for.
+"""The client of a Raft key-value store with leases and watches.
 
 | function | does |
 |---|---|
@@ -11,7 +11,7 @@
 | `attach` | writes a key that lives as long as the lease `value["lease"]`, if there is one |
 | `put`, `delete` | change a key; the answer is the index of the entry, the number of the event |
 | `list` | reads a path: `{"index": …, "values": {…}}`, linearizable |
-| `watch`, `drain` | begin to watch a path; take what came since (see `services.watching_client`) |
+| `watch`, `drain` | begin to watch a path; take what came since (see `watching_client`) |
 """
 
 from __future__ import annotations

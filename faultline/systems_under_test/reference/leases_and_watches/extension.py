@@ -137,9 +137,10 @@ class Services(ServerExtension):
         return {"ttl_us": lease.ttl_us, "incarnation": lease.incarnation, "keys": list(lease.keys)}
 
 
-def serviced_server(ports: Ports, members: tuple[NodeId, ...], settings: ServicedSettings) -> KeyValueServer:
-    """Return a Raft server with leases and watches, from the correct parts."""
-    parts, services = Parts(), ServiceParts()
+def serviced_server(
+    ports: Ports, members: tuple[NodeId, ...], settings: ServicedSettings, parts: Parts, services: ServiceParts
+) -> KeyValueServer:
+    """Return a Raft server with leases and watches, from `parts` and `services`."""
     store = services.store(parts.new_sessions(settings))
     store.serve(services.leases(), services.source(settings.service), settings.service)
     server = KeyValueServer(ports, members, settings, parts, store)

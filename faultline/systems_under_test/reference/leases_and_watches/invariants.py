@@ -1,4 +1,4 @@
-"""The invariants of leases in `consistent-core`, checked on what servers report while a run goes on.
+"""The invariants of leases, checked on what servers report while a run goes on.
 
 Ids are those of the requirements: LS lease. LS-I1 speaks of what owners believe: the checker `leased-lock` judges it.
 The invariants of watches speak of what clients are told: the checker `watches` judges them.

@@ -1,4 +1,4 @@
-"""The leases a client of `consistent-core` holds: it keeps them alive, and knows when it must not act any more.
+"""The leases a client holds: it keeps them alive, and knows when it must not act any more.
 
 A refresh is sent after half of the time to live, and again soon without an answer, each to the leader as far as it is
 known. Between two answers the owner trusts its own clock and nothing else.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Self
 
 import msgspec
 
@@ -32,9 +32,8 @@ _SILENT_AFTER_CONFIRMATIONS = 4
 class ServiceSettings(Settings, frozen=True, kw_only=True):
     """The options, read and checked; times in microseconds."""
 
-    system: ClassVar[str] = "consistent-core"
+    system: ClassVar[str] = "coordination-service"
 
-    services: Annotated[str, Choice(("off", "on")), "whether there are leases, watches, deletions and listings"]
     lease_ttl_us: Annotated[int, Milliseconds(600), "how long a lease lives that is not refreshed"]
     lease_check_us: Annotated[int, Milliseconds(50), "how often the leader looks for leases that are over"]
     lease_margin_percent: Annotated[
@@ -53,11 +52,6 @@ class ServiceSettings(Settings, frozen=True, kw_only=True):
     watch_confirm_us: Annotated[
         int, Milliseconds(150), "how often a client confirms what it received, and shows that it lives"
     ]
-
-    @property
-    def is_on(self) -> bool:
-        """True with leases and watches."""
-        return self.services == "on"
 
     @property
     def watch_silence_us(self) -> int:
@@ -84,8 +78,8 @@ class ServicedSettings(RaftSettings, frozen=True, kw_only=True):
     service: ServiceSettings
 
     @classmethod
-    def read(cls, given: Mapping[str, str]) -> ServicedSettings:
-        """Return the settings of the options `given`, defaults for the rest. Raises UsageError."""
+    def read(cls, given: Mapping[str, str]) -> Self:
+        """Return the settings of the options `given`, defaults for the rest. Raise `UsageError`."""
         raft = RaftSettings.read({name: value for name, value in given.items() if name not in SERVICE_OPTIONS})
         service = ServiceSettings.read({name: value for name, value in given.items() if name in SERVICE_OPTIONS})
         return cls(**msgspec.structs.asdict(raft), service=service)

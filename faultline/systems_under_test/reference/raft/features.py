@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from faultline.systems_under_test.system import Feature
 
-__all__ = ["CLIENT_FEATURES", "ELECTION_FEATURES", "LEADER_FAULTS", "LOG_FEATURES", "SESSION_FEATURES"]
+__all__ = [
+    "CLIENT_FEATURES",
+    "ELECTION_FEATURES",
+    "KERNEL_FEATURES",
+    "LEADER_FAULTS",
+    "LOG_FEATURES",
+    "SESSION_FEATURES",
+]
 
 LEADER_FAULTS = ("partition", "kill", "leadership", "durability", "fail-over")
 """The fault sets under which, over some runs, a leader is bound to be replaced."""
@@ -48,3 +57,12 @@ CLIENT_FEATURES = (
     Feature("client-redirected", "a client was told who leads"),
     Feature("client-registered-anew", "a client began a new session, as its own had ended"),
 )
+
+KERNEL_FEATURES = (
+    *(msgspec.structs.replace(feature, needs={}) for feature in ELECTION_FEATURES),
+    *LOG_FEATURES,
+    *SESSION_FEATURES,
+    *CLIENT_FEATURES,
+    Feature("torn-tail-dropped", "a server found the end of its log torn, and dropped it"),
+)
+"""Of a system whose servers elect by votes with pre-vote, send their log and read through a round of heartbeats."""

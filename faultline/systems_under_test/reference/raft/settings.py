@@ -5,11 +5,21 @@ from __future__ import annotations
 from typing import Annotated, ClassVar
 
 from faultline.harness.errors import UsageError
+from faultline.harness.options import TUNING
+from faultline.harness.system import OptionDescription
 from faultline.systems_under_test.patterns.data_replication.heartbeat import check_heartbeat_timing
 from faultline.systems_under_test.patterns.data_replication.idempotent_receiver import SAVED_RESPONSES_MAX
 from faultline.systems_under_test.patterns.data_replication.session_expiry import CHECK_INTERVAL_US, SESSION_TIMEOUT_US
 from faultline.systems_under_test.patterns.node_communication.batch_queue import BATCH_SIZE_BYTES
-from faultline.systems_under_test.reference.shared.settings import Choice, Milliseconds, Number, Settings, Switch
+from faultline.systems_under_test.reference.shared.settings import (
+    Choice,
+    Milliseconds,
+    Number,
+    Settings,
+    Switch,
+    options_of,
+    tuning_of,
+)
 
 __all__ = [
     "BATCH_SIZE_BYTES_MIN",
@@ -17,9 +27,12 @@ __all__ = [
     "ELECTIONS",
     "FAILURE_DETECTORS",
     "FLUSH_POLICIES",
+    "KERNEL_SETTINGS",
+    "LOG_RETENTION_US",
     "LOW_WATER_MARKS",
     "READ_MODES",
     "RaftSettings",
+    "kernel_options",
 ]
 
 ELECTIONS = ("raft", "zab", "external-store")
@@ -43,11 +56,16 @@ LOW_WATER_MARKS = ("snapshot", "time", "acknowledged", "off")
 DISCARD_POLICIES = ("last-responses", "one-at-a-time", "acknowledged")
 """The saved answers that are kept: a number, the newest alone, or all that the client has not acknowledged."""
 
+LOG_RETENTION_US = 4_233_600_000_000
+"""The age at which log entries may go (low_water_mark time): seven weeks."""
+
 
 class RaftSettings(Settings, frozen=True, kw_only=True):
     """The options of a Raft server and its clients, read and checked; times in microseconds."""
 
     system: ClassVar[str] = "consistent-core"
+    log_retention_us: ClassVar[int] = LOG_RETENTION_US
+    saved_responses_max: ClassVar[int] = SAVED_RESPONSES_MAX
 
     read_mode: Annotated[str, Choice(READ_MODES), "how reads are answered; `stale` is not linearizable"]
     replication: Annotated[str, Choice(("push", "pull")), "the leader sends entries, or followers fetch them"]
@@ -63,33 +81,35 @@ class RaftSettings(Settings, frozen=True, kw_only=True):
         int,
         Milliseconds(500),
         "how long the leader's key in the store lives unrefreshed (election external-store)",
+        TUNING,
     ]
     leader_lease_us: Annotated[
         int,
         Milliseconds(200),
         "how long after a heartbeat the leader may answer reads (read_mode leader-lease)",
+        TUNING,
     ]
     pre_vote: Annotated[bool, Switch(), "ask whether an election could be won before starting it"]
-    batch_entries_max: Annotated[int, Number(64), "the most log entries in one replication request"]
+    batch_entries_max: Annotated[int, Number(64), "the most log entries in one replication request", TUNING]
     batch_size_bytes: Annotated[
-        int,
-        Number(BATCH_SIZE_BYTES),
-        "the most bytes of commands in one batch and in one replication request",
+        int, Number(BATCH_SIZE_BYTES), "the most bytes of commands in one batch and in one replication request", TUNING
     ]
     batch_linger_us: Annotated[
         int,
         Milliseconds(0, least=0),
         "how long a leader collects commands to append and flush together; 0: not at all",
     ]
-    in_flight_max: Annotated[int, Number(5), "the most unanswered replication requests per follower; 1: no pipeline"]
-    segment_size_bytes: Annotated[int, Number(16_384), "the size at which a log file is closed"]
+    in_flight_max: Annotated[
+        int, Number(5), "the most unanswered replication requests per follower; 1: no pipeline", TUNING
+    ]
+    segment_size_bytes: Annotated[int, Number(16_384), "the size at which a log file is closed", TUNING]
     flush_policy: Annotated[
         str,
         Choice(FLUSH_POLICIES),
         "when the log is flushed; all but `each-append` can lose what was acknowledged",
     ]
     flush_interval_us: Annotated[
-        int, Milliseconds(200), "how long after an append the flush comes (flush_policy interval)"
+        int, Milliseconds(200), "how long after an append the flush comes (flush_policy interval)", TUNING
     ]
     low_water_mark: Annotated[
         str,
@@ -97,32 +117,28 @@ class RaftSettings(Settings, frozen=True, kw_only=True):
         "what may be discarded of the log; `time` and `acknowledged` keep more than `snapshot` would",
     ]
     snapshot_every_entries: Annotated[int, Number(2_000), "applied entries between two snapshots"]
-    snapshots_retained: Annotated[int, Number(2), "how many snapshots are kept, and the log from the oldest of them on"]
-    snapshot_chunk_bytes: Annotated[int, Number(65_536), "how much of a snapshot is sent at once"]
-    log_cleaning_interval_us: Annotated[
-        int, Milliseconds(1_000), "how long after one run of the log cleaner the next one comes"
+    snapshots_retained: Annotated[
+        int, Number(2), "how many snapshots are kept, and the log from the oldest of them on", TUNING
     ]
-    log_retention_us: Annotated[
-        int, Milliseconds(4_233_600_000), "how old log entries must be to go (low_water_mark time); seven weeks"
+    snapshot_chunk_bytes: Annotated[int, Number(65_536), "how much of a snapshot is sent at once", TUNING]
+    log_cleaning_interval_us: Annotated[
+        int, Milliseconds(1_000), "how long after one run of the log cleaner the next one comes", TUNING
     ]
     discard_policy: Annotated[
         str,
         Choice(DISCARD_POLICIES),
         "which saved answers of a client are kept: the last few, the newest, or all it has not acknowledged",
     ]
-    saved_responses_max: Annotated[
-        int, Number(SAVED_RESPONSES_MAX), "how many answers are kept (discard_policy last-responses)"
-    ]
     session_timeout_us: Annotated[
-        int, Milliseconds(SESSION_TIMEOUT_US // 1_000), "after how long without a sign of life a session ends"
+        int, Milliseconds(SESSION_TIMEOUT_US // 1_000), "after how long without a sign of life a session ends", TUNING
     ]
     session_check_us: Annotated[
-        int, Milliseconds(CHECK_INTERVAL_US // 1_000), "how often a leader looks for idle sessions"
+        int, Milliseconds(CHECK_INTERVAL_US // 1_000), "how often a leader looks for idle sessions", TUNING
     ]
     session_heartbeat_us: Annotated[
-        int, Milliseconds(CHECK_INTERVAL_US // 1_000), "how often a client without requests shows that it lives"
+        int, Milliseconds(CHECK_INTERVAL_US // 1_000), "how often a client without requests shows that it lives", TUNING
     ]
-    request_timeout_us: Annotated[int, Milliseconds(300), "after how long a client asks another server"]
+    request_timeout_us: Annotated[int, Milliseconds(300), "after how long a client asks another server", TUNING]
     client_timeout_us: Annotated[int, Milliseconds(1_000), "after how long a client gives up: outcome unknown"]
     find_leader: Annotated[
         str,
@@ -161,3 +177,17 @@ class RaftSettings(Settings, frozen=True, kw_only=True):
                 "Clients would give up before they ask a second server: request_timeout_ms is above client_timeout_ms.",
                 "Lower request_timeout_ms.",
             )
+
+
+_OF_STYLES = ("leader_lease_ms", "leader_key_ttl_ms", "flush_interval_ms")
+
+KERNEL_SETTINGS: dict[str, OptionDescription] = {
+    name: one for name, one in tuning_of(RaftSettings).items() if name not in _OF_STYLES
+}
+"""The settings behind `tuning` of a system whose servers have one style of elections, reads and flushes."""
+
+
+def kernel_options(*names: str) -> dict[str, OptionDescription]:
+    """Return the options of a Raft server of these names."""
+    options = options_of(RaftSettings)
+    return {name: options[name] for name in names}

@@ -7,6 +7,11 @@
         gossip_interval_us: Annotated[int, Milliseconds(100), "how long between two rounds of a node"]
 
 A field of milliseconds is kept in microseconds: the option of `gossip_interval_us` is `gossip_interval_ms`.
+
+A field that ends with `TUNING` is listed as a setting behind the option `tuning` (`faultline.harness.options`). It is
+read from there, or under its own name:
+
+        segment_size_bytes: Annotated[int, Number(16_384), "the size at which a log file is closed", TUNING]
 """
 
 from __future__ import annotations
@@ -19,6 +24,7 @@ from typing import ClassVar, NamedTuple, Self, get_type_hints
 import msgspec
 
 from faultline.harness.errors import UsageError
+from faultline.harness.options import TUNING, tuning_settings
 from faultline.harness.system import OptionDescription
 
 __all__ = [
@@ -32,6 +38,9 @@ __all__ = [
     "Text",
     "kinds_of",
     "options_of",
+    "refuse_others",
+    "tuning_of",
+    "tuning_option",
     "unknown_name",
 ]
 
@@ -166,8 +175,31 @@ def kinds_of(settings: type[Settings]) -> dict[str, tuple[Kind, str]]:
 
 
 def options_of(settings: type[Settings]) -> dict[str, OptionDescription]:
-    """Return the options as they are listed, in the order of the fields."""
-    return {name: field.description for name, field in _fields_of(settings).items()}
+    """Return the options as they are listed, in the order of the fields, with `tuning` last if a field stands behind
+    it."""
+    listed = {name: field.description for name, field in _fields_of(settings).items() if not field.is_tuned}
+    tuned = tuning_of(settings)
+    return listed | ({TUNING: tuning_option(tuned)} if tuned else {})
+
+
+def tuning_of(settings: type[Settings]) -> dict[str, OptionDescription]:
+    """Return the settings behind the option `tuning`, in the order of the fields."""
+    return {name: field.description for name, field in _fields_of(settings).items() if field.is_tuned}
+
+
+def tuning_option(settings: Iterable[str]) -> OptionDescription:
+    """Return the option `tuning` as it is listed, with these settings behind it."""
+    return OptionDescription(
+        default="", is_text=True, summary=f"NAME:VALUE with commas between, of {', '.join(settings)}"
+    )
+
+
+def refuse_others(system: str, given: Iterable[str], known: Iterable[str]) -> None:
+    """Raise `UsageError` for the first name of `given` that is none of `known`."""
+    known = list(known)
+    for name in given:
+        if name not in known:
+            raise unknown_name(f"{system} has no option", name, known)
 
 
 def unknown_name(complaint: str, name: str, known: Iterable[str]) -> UsageError:
@@ -182,6 +214,7 @@ class _Field(NamedTuple):
     name: str
     kind: Kind
     description: OptionDescription
+    is_tuned: bool
 
 
 # Each node and each client of a run reads its settings, nearly always the same ones; frozen records can be shared.
@@ -189,6 +222,8 @@ class _Field(NamedTuple):
 def _read(settings: type[Settings], given: tuple[tuple[str, str], ...]) -> Settings:
     fields = _fields_of(settings)
     texts = dict(given)
+    if any(field.is_tuned for field in fields.values()):
+        texts |= tuning_settings(texts.pop(TUNING, ""))
     for name in texts:
         if name not in fields:
             raise unknown_name(f"{settings.system} has no option", name, fields)
@@ -208,6 +243,6 @@ def _fields_of(settings: type[Settings]) -> dict[str, _Field]:
     fields = {}
     for name, hint in get_type_hints(settings, include_extras=True).items():
         if hasattr(hint, "__metadata__"):
-            kind, summary = hint.__metadata__
-            fields[kind.option(name)] = _Field(name, kind, kind.described(summary))
+            kind, summary, *behind = hint.__metadata__
+            fields[kind.option(name)] = _Field(name, kind, kind.described(summary), TUNING in behind)
     return fields

@@ -8,13 +8,21 @@ from hashlib import md5
 from typing import Annotated, ClassVar
 
 from faultline.harness.errors import UsageError
+from faultline.harness.options import TUNING
 from faultline.harness.world.ports import NodeId
 from faultline.systems_under_test.patterns.data_partitioning.transaction_locks import WaitPolicy
 from faultline.systems_under_test.patterns.data_partitioning.transaction_state import ParticipantTiming
 from faultline.systems_under_test.patterns.data_replication.heartbeat import check_heartbeat_timing
-from faultline.systems_under_test.reference.shared.settings import Choice, Milliseconds, Number, Settings, options_of
+from faultline.systems_under_test.reference.shared.settings import (
+    Choice,
+    Milliseconds,
+    Number,
+    Settings,
+    options_of,
+    tuning_of,
+)
 
-__all__ = ["OPTIONS", "TransactionSettings", "host_of"]
+__all__ = ["OPTIONS", "SETTINGS", "TransactionSettings", "host_of"]
 
 
 class TransactionSettings(Settings, frozen=True):
@@ -53,8 +61,9 @@ class TransactionSettings(Settings, frozen=True):
         int,
         Milliseconds(10),
         "the longest random wait before a second attempt; it doubles up to eight times that",
+        TUNING,
     ]
-    lock_wait_us: Annotated[int, Milliseconds(150), "the longest time that a request waits for a lock"]
+    lock_wait_us: Annotated[int, Milliseconds(150), "the longest time that a request waits for a lock", TUNING]
     transaction_timeout_us: Annotated[
         int, Milliseconds(600), "the time without news after which an undecided transaction is rolled back"
     ]
@@ -62,8 +71,9 @@ class TransactionSettings(Settings, frozen=True):
         int,
         Milliseconds(100),
         "how often questions and decisions are sent again, and coordinators asked about prepared transactions",
+        TUNING,
     ]
-    segment_size_bytes: Annotated[int, Number(65536), "the size at which a log file is closed"]
+    segment_size_bytes: Annotated[int, Number(65536), "the size at which a log file is closed", TUNING]
     replication_factor: Annotated[
         str,
         Choice(("1", "3", "5")),
@@ -81,12 +91,13 @@ class TransactionSettings(Settings, frozen=True):
         int,
         Milliseconds(200),
         "the time after a heartbeat in which a group's leader may answer (replication_factor above 1)",
+        TUNING,
     ]
     snapshot_chunk_bytes: Annotated[
-        int, Number(65536), "the part of a snapshot that is sent to a group's member at once"
+        int, Number(65536), "the part of a snapshot that is sent to a group's member at once", TUNING
     ]
     log_cleaning_interval_us: Annotated[
-        int, Milliseconds(1000), "how often a group's log is cut short below its snapshots"
+        int, Milliseconds(1000), "how often a group's log is cut short below its snapshots", TUNING
     ]
     snapshot_every_entries: Annotated[
         int, Number(10000), "log entries between two snapshots, below which the log is cut short"
@@ -145,6 +156,9 @@ class TransactionSettings(Settings, frozen=True):
 
 OPTIONS = options_of(TransactionSettings)
 """Every option with its default."""
+
+SETTINGS = tuning_of(TransactionSettings)
+"""The settings behind the option `tuning`."""
 
 
 def host_of(members: Sequence[NodeId], key: str) -> NodeId:

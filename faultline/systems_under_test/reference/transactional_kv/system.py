@@ -25,7 +25,7 @@ from faultline.systems_under_test.reference.transactional_kv.group_node import G
 from faultline.systems_under_test.reference.transactional_kv.invariants import transactional_kv_invariants
 from faultline.systems_under_test.reference.transactional_kv.messages import MESSAGES
 from faultline.systems_under_test.reference.transactional_kv.node import TransactionalKvNode
-from faultline.systems_under_test.reference.transactional_kv.options import OPTIONS, TransactionSettings
+from faultline.systems_under_test.reference.transactional_kv.options import OPTIONS, SETTINGS, TransactionSettings
 from faultline.systems_under_test.reference.transactional_kv.programs import FUNCTIONS
 from faultline.systems_under_test.reference.transactional_kv.replicated_planted_bugs import BUGS
 
@@ -60,6 +60,7 @@ class TransactionalKv:
     usual_workload = "txn-append"
     usual_nodes = 3
     options: Mapping[str, OptionDescription] = OPTIONS
+    tuning: Mapping[str, OptionDescription] = SETTINGS
     planted_bugs: Mapping[str, PlantedBug] = BUGS.planted_bugs
     features: tuple[Feature, ...] = FEATURES
     messages: tuple[type[msgspec.Struct], ...] = (*MESSAGES, *GROUP_MESSAGES)

@@ -21,7 +21,7 @@ from faultline.systems_under_test.patterns.data_replication.leader_reads import 
 from faultline.systems_under_test.patterns.data_replication.replicated_log import ReplicatedLog
 from faultline.systems_under_test.patterns.data_replication.versioned_value import VersionCompacted
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import WriteAheadLog
-from faultline.systems_under_test.reference.consistent_core.follower_reads.messages import (
+from faultline.systems_under_test.reference.follower_reads.messages import (
     NOT_HEARD,
     OFFSET_NOT_AVAILABLE,
     OFFSET_OUT_OF_RANGE,
@@ -32,8 +32,8 @@ from faultline.systems_under_test.reference.consistent_core.follower_reads.messa
     ReadIndexRequest,
     ReadIndexResponse,
 )
-from faultline.systems_under_test.reference.consistent_core.follower_reads.options import FollowerReadSettings
-from faultline.systems_under_test.reference.consistent_core.stamped_store import StampedStore
+from faultline.systems_under_test.reference.follower_reads.settings import FollowerReadSettings
+from faultline.systems_under_test.reference.follower_reads.stamped_store import StampedStore
 from faultline.systems_under_test.reference.shared.client_messages import ClientResponse
 
 __all__ = ["FollowerReadService", "PendingRead", "ReadServiceParts"]

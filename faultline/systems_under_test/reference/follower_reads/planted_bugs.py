@@ -1,8 +1,8 @@
-"""The planted bugs of versions and of reads from followers in `consistent-core`.
+"""The planted bugs of versions and of reads from followers in `follower-reads`.
 
 Two bugs of these patterns are not here, because no answer shows them: latencies that are kept where nothing reads them,
 and an index that is updated before its data (tests/planted_bugs/test_version_bugs.py).
-They break consistent-core for good: never use them outside the harness.
+They break the store for good: never use them outside the harness.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from faultline.harness.world.ports import NodeId
 from faultline.systems_under_test.patterns.data_replication.follower_reads import LeaderContact, WaitingReads
 from faultline.systems_under_test.patterns.data_replication.versioned_value import OrderedVersions
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import DATA
-from faultline.systems_under_test.reference.consistent_core.follower_reads.extension import FollowerReads
-from faultline.systems_under_test.reference.consistent_core.follower_reads.messages import FollowerRead
-from faultline.systems_under_test.reference.consistent_core.follower_reads.service import (
+from faultline.systems_under_test.reference.follower_reads.extension import FollowerReads
+from faultline.systems_under_test.reference.follower_reads.messages import FollowerRead
+from faultline.systems_under_test.reference.follower_reads.parts import FollowerReadParts
+from faultline.systems_under_test.reference.follower_reads.service import (
     FollowerReadService,
     PendingRead,
 )
-from faultline.systems_under_test.reference.consistent_core.parts import CoreParts
-from faultline.systems_under_test.reference.consistent_core.stamped_store import VersionOf
+from faultline.systems_under_test.reference.follower_reads.stamped_store import VersionOf
 from faultline.systems_under_test.reference.shared.client_messages import (
     ClientCommand,
     LoggedCommand,
@@ -36,7 +36,7 @@ __all__ = ["BUGS"]
 
 _DECODER: msgspec.msgpack.Decoder[LoggedCommand] = msgspec.msgpack.Decoder(LoggedCommand)
 
-BUGS = PlantedBugs("consistent-core", CoreParts, pattern="follower-reads", campaign="follower-reads")
+BUGS = PlantedBugs("follower-reads", FollowerReadParts, pattern="follower-reads", campaign="follower-reads")
 _SESSION = BUGS.group(options={"read_from": "follower", "follower_reads": "session"})
 _VERSIONS = BUGS.group(
     pattern="versioned-value",

@@ -1,11 +1,11 @@
-"""The commands that a campaign prints to repeat its runs, quoted so that a shell takes them unchanged."""
+"""The commands that repeat a run, quoted so that a shell takes them unchanged."""
 
 from __future__ import annotations
 
 import shlex
 from pathlib import Path
 
-from faultline.harness.planning import RunRequest
+from faultline.harness.request import RunRequest
 
 __all__ = ["replay_command", "run_command"]
 

@@ -1,6 +1,6 @@
-"""The planted bugs of `consistent-core` that break leases.
+"""The planted bugs of `coordination-service` that break leases.
 
-They break consistent-core for good: never use them outside the harness.
+They break the service for good: never use them outside the harness.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from faultline.systems_under_test.patterns.cluster_management.lease import Leade
 from faultline.systems_under_test.patterns.data_replication.leader_and_followers import ServerRole
 from faultline.systems_under_test.patterns.data_replication.leader_reads import LeaderReads, LocalReads, Serve
 from faultline.systems_under_test.patterns.data_replication.replicated_log import ReplicatedLog
-from faultline.systems_under_test.reference.consistent_core.parts import CoreParts
+from faultline.systems_under_test.reference.coordination_service.parts import CoordinationParts
 from faultline.systems_under_test.reference.leases_and_watches.client import ServicedClient
 from faultline.systems_under_test.reference.leases_and_watches.lease_holding import LeaseHolding
 from faultline.systems_under_test.reference.leases_and_watches.lease_keeping import LeaseKeeping
@@ -22,7 +22,7 @@ from faultline.systems_under_test.reference.shared.planted_bugs import PlantedBu
 
 __all__ = ["BUGS"]
 
-BUGS = PlantedBugs("consistent-core", CoreParts, pattern="lease", campaign="leases")
+BUGS = PlantedBugs("coordination-service", CoordinationParts, pattern="lease", campaign="leases")
 _SHORT = BUGS.group(campaign="short-leases")
 _WATCHED = BUGS.group(campaign="watches", caught_by=("watches",))
 

@@ -1,4 +1,4 @@
-"""The store of `consistent-core` with versions: every update happens at the index of its log entry.
+"""The store of `follower-reads`, with or without versions: every update happens at the index of its log entry.
 
 `StampedStore` is the key-value store whose map is a `CurrentValues`: whatever a command changes is collected and
 written at once under one version, when the command is done. So no reader sees half of a command, and commands need not

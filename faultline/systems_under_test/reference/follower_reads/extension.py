@@ -17,19 +17,19 @@ from faultline.systems_under_test.patterns.data_replication.pulled_log import Fe
 from faultline.systems_under_test.patterns.data_replication.replication_messages import ReplicationRequest
 from faultline.systems_under_test.patterns.data_replication.snapshot_installation import InstallSnapshotRequest
 from faultline.systems_under_test.patterns.data_replication.versioned_value import OrderedVersions, VersionedStore
-from faultline.systems_under_test.reference.consistent_core.follower_reads.messages import (
+from faultline.systems_under_test.reference.follower_reads.messages import (
     FollowerRead,
     ReadIndexRequest,
     ReadIndexResponse,
     ReplicaPing,
     ReplicaPong,
 )
-from faultline.systems_under_test.reference.consistent_core.follower_reads.options import FollowerReadSettings
-from faultline.systems_under_test.reference.consistent_core.follower_reads.service import (
+from faultline.systems_under_test.reference.follower_reads.service import (
     FollowerReadService,
     ReadServiceParts,
 )
-from faultline.systems_under_test.reference.consistent_core.stamped_store import (
+from faultline.systems_under_test.reference.follower_reads.settings import FollowerReadSettings
+from faultline.systems_under_test.reference.follower_reads.stamped_store import (
     StampedStore,
     VersionOf,
     index_is_version,

@@ -1,6 +1,6 @@
-"""The planted bugs of `consistent-core` that break watches.
+"""The planted bugs of `coordination-service` that break watches.
 
-They break consistent-core for good: never use them outside the harness.
+They break the service for good: never use them outside the harness.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from faultline.systems_under_test.patterns.cluster_management.state_watch import
     end_of,
 )
 from faultline.systems_under_test.patterns.data_replication.leader_and_followers import ServerRole
-from faultline.systems_under_test.reference.consistent_core.parts import CoreParts
+from faultline.systems_under_test.reference.coordination_service.parts import CoordinationParts
 from faultline.systems_under_test.reference.leases_and_watches.client import ServicedClient
 from faultline.systems_under_test.reference.leases_and_watches.messages import WatchBatch
 from faultline.systems_under_test.reference.leases_and_watches.settings import ServiceSettings
@@ -34,7 +34,9 @@ from faultline.systems_under_test.reference.shared.planted_bugs import PlantedBu
 
 __all__ = ["BUGS"]
 
-BUGS = PlantedBugs("consistent-core", CoreParts, pattern="state-watch", campaign="watches", caught_by=("watches",))
+BUGS = PlantedBugs(
+    "coordination-service", CoordinationParts, pattern="state-watch", campaign="watches", caught_by=("watches",)
+)
 _SLOW = BUGS.group(campaign="slow-watchers")
 
 

@@ -1,4 +1,4 @@
-"""A client of `consistent-core` that reads from followers, and carries the stamp that makes this safe for its session.
+"""The client of `follower-reads`: it reads from followers, and carries the stamp that makes this safe for its session.
 
 Writes go to the leader as always; the answer brings the index of their entry, and that becomes the result of a write.
 Each read starts a round: the followers in the order of choice, then the leader. A server that refuses or is silent
@@ -19,7 +19,7 @@ import msgspec
 
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.data_replication.replica_selection import NearestReplicas, ReplicaDescriptor
-from faultline.systems_under_test.reference.consistent_core.follower_reads.messages import (
+from faultline.systems_under_test.reference.follower_reads.messages import (
     OFFSET_OUT_OF_RANGE,
     REFUSALS,
     VERSION_COMPACTED,
@@ -27,7 +27,7 @@ from faultline.systems_under_test.reference.consistent_core.follower_reads.messa
     ReplicaPing,
     ReplicaPong,
 )
-from faultline.systems_under_test.reference.consistent_core.options import CoreSettings
+from faultline.systems_under_test.reference.follower_reads.options import StoreSettings
 from faultline.systems_under_test.reference.raft.client import KeyValueClient
 from faultline.systems_under_test.reference.shared.client_messages import (
     ClientResponse,
@@ -45,7 +45,7 @@ _PAUSE_US = 20_000
 class FollowerReadingClient(KeyValueClient):
     """One logical client whose reads may be answered by followers."""
 
-    def __init__(self, ports: Ports, members: tuple[NodeId, ...], node: NodeId, settings: CoreSettings) -> None:
+    def __init__(self, ports: Ports, members: tuple[NodeId, ...], node: NodeId, settings: StoreSettings) -> None:
         super().__init__(ports, members, node, settings)
         self._follower = settings.follower
         self._written = 0

@@ -1,4 +1,4 @@
-"""The options of `consistent-core` about versions and reads from followers."""
+"""The options of versions and of reads from followers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MODES = ("plain", "bounded", "stamped", "session", "at-stamp", "no-wait", "read
 class FollowerReadSettings(Settings, frozen=True, kw_only=True):
     """The options, read and checked; times in microseconds."""
 
-    system: ClassVar[str] = "consistent-core"
+    system: ClassVar[str] = "follower-reads"
 
     store: Annotated[
         str,
@@ -32,7 +32,7 @@ class FollowerReadSettings(Settings, frozen=True, kw_only=True):
     ]
     read_from: Annotated[
         str,
-        Choice(("leader", "follower", "nearest")),
+        Choice(("leader", "follower", "nearest"), default="follower"),
         "who is asked first: the leader, the client's own server, or the nearest by region and latency",
     ]
     follower_reads: Annotated[
@@ -66,11 +66,6 @@ class FollowerReadSettings(Settings, frozen=True, kw_only=True):
     def mode(self) -> str:
         """The promise of an answer that a follower gives."""
         return self.follower_reads
-
-    @property
-    def is_off(self) -> bool:
-        """True when the plain server and client will do."""
-        return not self.versioned and not self.from_followers
 
     @property
     def from_followers(self) -> bool:

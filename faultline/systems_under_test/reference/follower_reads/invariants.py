@@ -1,4 +1,4 @@
-"""The invariants of versions and of reads from followers, on what the servers of `consistent-core` report.
+"""The invariants of versions and of reads from followers, on what servers report.
 
 Times are those of the world, not of any server: when an entry was committed is known to the instant at which its leader
 decided so, and the age of an answer is counted from there. (A real process that is stopped between its decision to
@@ -19,7 +19,7 @@ from faultline.systems_under_test.patterns.data_replication.follower_reads impor
     checksum_of,
 )
 from faultline.systems_under_test.patterns.data_replication.replication_messages import HighWaterMarkAdvanced
-from faultline.systems_under_test.reference.consistent_core.stamped_store import VersionWritten
+from faultline.systems_under_test.reference.follower_reads.stamped_store import VersionWritten
 from faultline.systems_under_test.reference.shared.trace_events import NodeStarted
 
 __all__ = [

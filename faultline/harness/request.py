@@ -1,0 +1,44 @@
+"""The request of a user for one run, before it is planned."""
+
+from __future__ import annotations
+
+import msgspec
+
+from faultline.harness.plan import cell_name
+from faultline.harness.run_record import WorldName
+
+__all__ = ["RunRequest"]
+
+
+class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A user's request for one run: names and numbers, all with a default except the system and the seed.
+
+    With `beyond_promise` the run is planned although the system does not promise to pass it. With `stop_at_violation`
+    it ends at the first violation that is certain while it goes on.
+    """
+
+    system: str
+    workload: str = "register"
+    faults: tuple[str, ...] = ("leadership",)
+    seed: int = 0
+    planted_bugs: tuple[str, ...] = msgspec.field(name="mutants", default=())
+    options: dict[str, str] = {}
+    host_options: dict[str, str] = {}
+    nodes: int = 3
+    workers: int = 5
+    operations: int = 200
+    duration_s: float | None = None
+    floors: dict[str, float] = {}
+    world: WorldName = "simulated"
+    beyond_promise: bool = False
+    stop_at_violation: bool | msgspec.UnsetType = msgspec.UNSET
+
+    @property
+    def fault_set(self) -> tuple[str, ...]:
+        """The names of the fault packages, as a plan calls them."""
+        return self.faults
+
+    @property
+    def cell(self) -> str:
+        """The name of the campaign cell of the run: everything that has a name, without the seed."""
+        return cell_name(self.system, self.planted_bugs, self.workload, self.faults)
