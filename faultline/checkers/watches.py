@@ -34,12 +34,12 @@ the logs of several watchers.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from faultline.checkers.common.conclusion import Case, Conclusion
 from faultline.checkers.common.shape import expect_functions, wrong_shape
 from faultline.checkers.common.words import client, counted, token, told
+from faultline.checkers.watch_streams import Event, Position, Span, Stream, is_below, known_events, streams_of
 from faultline.harness.history import History
 from faultline.harness.revisions import WHOLE_ENTRY, change, change_after, revision
 from faultline.harness.run_record import RunRecord
@@ -47,54 +47,9 @@ from faultline.harness.verdict import CheckResult
 
 __all__ = ["WatchesChecker"]
 
-Position = tuple[int, int]
-
 _FUNCTIONS = ("put", "delete", "attach", "acquire", "abandon", "watch", "drain", "list")
 _EXPECTED = "`put`, `delete`, `attach`, `watch`, `drain` and `list` as the workload watches has them."
-_LENGTHS = {"state": 4, "event": 6, "upto": 2}
-"""The number of parts of each kind of item."""
-
 _SETTLED_US = 500_000
-
-
-class _Event(NamedTuple):
-    """An event as one watcher was told it in the drain of `row`."""
-
-    position: Position
-    key: str
-    value: Any
-    is_deleted: bool
-    row: int
-
-    @property
-    def identity(self) -> tuple[int, str]:
-        return self.position[0], self.key
-
-    @property
-    def what(self) -> tuple[str, Any, bool]:
-        return self.key, token(self.value), self.is_deleted
-
-
-@dataclass(slots=True)
-class _Span:
-    """A stretch of a stream without a gap: from a state, with the events, up to the last position told."""
-
-    row: int
-    start: Position
-    state: dict[str, Any]
-    end: Position
-    events: list[_Event] = field(default_factory=list)
-
-
-@dataclass(slots=True)
-class _Stream:
-    """Everything that one watch of one client was told."""
-
-    path: str
-    spans: list[_Span] = field(default_factory=list)
-    last_row: int = 0
-    last_news: int = 0
-    disorder: list[Case] = field(default_factory=list)
 
 
 class WatchesChecker:
@@ -106,11 +61,11 @@ class WatchesChecker:
         """Return the verdict on all watches of `history`; of `run` the time of the heal is needed."""
         expect_functions(self.name, history, _FUNCTIONS, _EXPECTED)
         conclusion = Conclusion(self.name, history)
-        streams = _streams(history)
+        streams = streams_of(self.name, history, _EXPECTED)
         events = [event for stream in streams for span in stream.spans for event in span.events]
         gaps = sum(max(0, len(stream.spans) - 1) for stream in streams)
         conclusion.counts.update({"streams": len(streams), "events": len(events), "gaps": gaps})
-        known = _known(history, events)
+        known = known_events(history, events)
         _judge_order(conclusion, streams)
         _judge_paths(conclusion, streams)
         _judge_values(conclusion, events)
@@ -126,86 +81,7 @@ class WatchesChecker:
         )
 
 
-# -- reading the history -----------------------------------------------------------------------------------------------
-
-
-def _streams(history: History) -> list[_Stream]:
-    """Return the events that each watch was told, drain by drain."""
-    streams: dict[tuple[int, str, int], _Stream] = {}
-    for row in range(len(history)):
-        if history.f[row] != "drain" or history.outcome[row] != "ok":
-            continue
-        _expect_items(history, row)
-        result, path = history.result[row], history.key[row] or ""
-        stream = streams.setdefault((history.process[row], path, result["number"]), _Stream(path))
-        stream.last_row, stream.last_news = row, len(result["items"]) - 1
-        for item in result["items"]:
-            _take(stream, row, item)
-    return list(streams.values())
-
-
-def _expect_items(history: History, row: int) -> None:
-    """Raise `UsageError` unless the drain in `row` answered the number of its watch and items of the known kinds."""
-    result = history.result[row]
-    is_drain = isinstance(result, dict) and "number" in result and isinstance(result.get("items"), list | tuple)
-    if not is_drain or not all(map(_is_item, result["items"])):
-        raise wrong_shape(WatchesChecker.name, history, row, f"answered {told(result)}", _EXPECTED)
-
-
-def _is_item(item: Any) -> bool:
-    if not isinstance(item, list | tuple) or not item or len(item) != _LENGTHS.get(item[0]):
-        return False
-    return item[0] == "event" or (_is_position(item[1]) and (item[0] == "upto" or isinstance(item[2], dict)))
-
-
-def _is_position(pair: Any) -> bool:
-    return isinstance(pair, list | tuple) and len(pair) == 2
-
-
-def _take(stream: _Stream, row: int, item: list[Any]) -> None:
-    """Add one item of a drain to its stream."""
-    if item[0] == "state":
-        start = _position(item[1])
-        stream.spans.append(_Span(row, start, item[2], start))
-        return
-    if not stream.spans:
-        return
-    span = stream.spans[-1]
-    if item[0] == "upto":
-        span.end = max(span.end, _position(item[1]))
-        return
-    _, index, ordinal, key, value, is_deleted = item
-    event = _Event((index, ordinal), key, value, is_deleted, row)
-    before = span.events[-1].position if span.events else span.start
-    if event.position <= before:
-        stream.disorder.append(Case([list(before), list(event.position)], (span.row, row)))
-    span.events.append(event)
-    span.end = max(span.end, event.position)
-
-
-def _position(pair: Any) -> Position:
-    return pair[0], pair[1]
-
-
-def _known(history: History, events: list[_Event]) -> list[tuple[Position, str, int]]:
-    """Position, key and a row for every event that a watcher was told of, or whose writer was told its index."""
-    known = {event.identity: (event.position, event.row) for event in events}
-    for row in range(len(history)):
-        is_change = history.f[row] in ("put", "delete", "attach") and history.outcome[row] == "ok"
-        if is_change and type(history.result[row]) is int:
-            index, key = history.result[row], history.key[row] or ""
-            known.setdefault((index, key), ((index, 0), row))
-    return sorted((position, key, row) for (_, key), (position, row) in known.items())
-
-
-def _is_below(path: str, key: str) -> bool:
-    return key == path or key.startswith(f"{path}/")
-
-
-# -- judging -----------------------------------------------------------------------------------------------------------
-
-
-def _judge_order(conclusion: Conclusion, streams: list[_Stream]) -> None:
+def _judge_order(conclusion: Conclusion, streams: list[Stream]) -> None:
     history = conclusion.history
     for stream in streams:
         cases = list(stream.disorder)
@@ -222,7 +98,7 @@ def _judge_order(conclusion: Conclusion, streams: list[_Stream]) -> None:
         )
 
 
-def _judge_paths(conclusion: Conclusion, streams: list[_Stream]) -> None:
+def _judge_paths(conclusion: Conclusion, streams: list[Stream]) -> None:
     history = conclusion.history
     for stream in streams:
         foreign = [
@@ -232,7 +108,7 @@ def _judge_paths(conclusion: Conclusion, streams: list[_Stream]) -> None:
                 *((event.key, event.row) for event in span.events),
                 *((key, span.row) for key in span.state),
             ]
-            if not _is_below(stream.path, key)
+            if not is_below(stream.path, key)
         ]
         conclusion.accuse(
             "foreign-event",
@@ -243,7 +119,7 @@ def _judge_paths(conclusion: Conclusion, streams: list[_Stream]) -> None:
         )
 
 
-def _judge_values(conclusion: Conclusion, events: list[_Event]) -> None:
+def _judge_values(conclusion: Conclusion, events: list[Event]) -> None:
     history = conclusion.history
     written: dict[tuple[str | None, Any], int] = {}
     for row in _writes(history):
@@ -251,7 +127,7 @@ def _judge_values(conclusion: Conclusion, events: list[_Event]) -> None:
         if history.outcome[written.setdefault(identity, row)] == "fail":
             written[identity] = row  # of several attempts, the first that may have taken effect counts
 
-    def is_invented(event: _Event) -> bool:
+    def is_invented(event: Event) -> bool:
         write = written.get((event.key, token(event.value)))
         if write is None or history.outcome[write] == "fail":
             return True
@@ -277,9 +153,9 @@ def _written(history: History, row: int) -> Any:
     return token(value["value"] if history.f[row] == "attach" else value)
 
 
-def _judge_agreement(conclusion: Conclusion, events: list[_Event]) -> None:
+def _judge_agreement(conclusion: Conclusion, events: list[Event]) -> None:
     history = conclusion.history
-    first: dict[tuple[int, str], _Event] = {}
+    first: dict[tuple[int, str], Event] = {}
     index_of: dict[tuple[str | None, Any], dict[Any, int]] = {}
     for row in _writes(history):
         if history.outcome[row] != "fail":
@@ -304,7 +180,7 @@ def _judge_agreement(conclusion: Conclusion, events: list[_Event]) -> None:
     )
 
 
-def _judge_completeness(conclusion: Conclusion, streams: list[_Stream], known: list[tuple[Position, str, int]]) -> None:
+def _judge_completeness(conclusion: Conclusion, streams: list[Stream], known: list[tuple[Position, str, int]]) -> None:
     history = conclusion.history
     for stream in streams:
         cases = []
@@ -315,7 +191,7 @@ def _judge_completeness(conclusion: Conclusion, streams: list[_Stream], known: l
                 for position, key, row in known
                 if span.start < position <= span.end
                 and (position[0], key) not in told_of
-                and _is_below(stream.path, key)
+                and is_below(stream.path, key)
             ]
         conclusion.accuse(
             "missed-event",
@@ -330,7 +206,7 @@ def _judge_completeness(conclusion: Conclusion, streams: list[_Stream], known: l
         )
 
 
-def _judge_lists(conclusion: Conclusion, streams: list[_Stream]) -> None:
+def _judge_lists(conclusion: Conclusion, streams: list[Stream]) -> None:
     history = conclusion.history
     rows = [row for row in range(len(history)) if history.f[row] == "list" and history.outcome[row] == "ok"]
     conclusion.counts["lists"] += len(rows)
@@ -358,7 +234,7 @@ def _judge_lists(conclusion: Conclusion, streams: list[_Stream]) -> None:
         Case(key, (row,))
         for row in rows
         for key in history.result[row]["values"]
-        if not _is_below(history.key[row] or "", key)
+        if not is_below(history.key[row] or "", key)
     ]
     conclusion.accuse(
         "foreign-event",
@@ -368,29 +244,29 @@ def _judge_lists(conclusion: Conclusion, streams: list[_Stream]) -> None:
     )
 
 
-def _spans_around(streams: list[_Stream], path: str, index: int) -> Iterator[tuple[_Stream, _Span]]:
+def _spans_around(streams: list[Stream], path: str, index: int) -> Iterator[tuple[Stream, Span]]:
     """The spans that tell what is below `path` at `index`."""
     for stream in streams:
-        if _is_below(stream.path, path):
+        if is_below(stream.path, path):
             for span in stream.spans:
                 if span.start[0] <= index and (index, WHOLE_ENTRY) <= span.end:
                     yield stream, span
 
 
-def _content(span: _Span, path: str, index: int) -> dict[str, Any]:
+def _content(span: Span, path: str, index: int) -> dict[str, Any]:
     """Return the content below `path` that state and events give once the entry at `index` is applied."""
-    content = {key: token(value) for key, value in span.state.items() if _is_below(path, key)}
+    content = {key: token(value) for key, value in span.state.items() if is_below(path, key)}
     for event in span.events:
         if event.position[0] > index:
             break
-        if _is_below(path, event.key):
+        if is_below(path, event.key):
             content.pop(event.key, None)
             if not event.is_deleted:
                 content[event.key] = token(event.value)
     return content
 
 
-def _judge_progress(conclusion: Conclusion, streams: list[_Stream], run: RunRecord) -> None:
+def _judge_progress(conclusion: Conclusion, streams: list[Stream], run: RunRecord) -> None:
     history, heal_us = conclusion.history, run.healed_us
     before = [
         row
@@ -422,7 +298,7 @@ def _judge_progress(conclusion: Conclusion, streams: list[_Stream], run: RunReco
     )
 
 
-def _began(history: History, stream: _Stream) -> int:
+def _began(history: History, stream: Stream) -> int:
     """When the watch of `stream` was asked for."""
     process = history.process[stream.last_row]
     number = history.result[stream.last_row]["number"]

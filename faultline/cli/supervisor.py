@@ -6,11 +6,14 @@ fault), and so may the kernel. The child is forked before anything is imported: 
 millisecond, and the supervisor then imports its own modules (`supervision`) while the child imports its own.
 
 - The child leads a session of its own, so that Ctrl-C reaches it and its processes once, and only through the
-supervisor. - The first SIGINT, SIGTERM or SIGHUP asks the child to end: it gets one SIGINT, and summarises its results.
-A second one ends everything at once. A signal that comes twice at a time, as when it is sent to a group or a control
-group, counts once. - A child that has announced a limit and does not keep it is killed. - A campaign whose process
-died, or is slow to end, is concluded from its folder by another child. - At the end no process of the child's session
-is left."""
+  supervisor.
+- The first SIGINT, SIGTERM or SIGHUP asks the child to end: it gets one SIGINT, and summarises its results. A second
+  one ends everything at once. A signal that comes twice at a time, as when it is sent to a group or a control group,
+  counts once.
+- A child that has announced a limit and does not keep it is killed.
+- A campaign whose process died, or is slow to end, is concluded from its folder by another child.
+- At the end no process of the child's session is left.
+"""
 
 from __future__ import annotations
 

@@ -97,7 +97,10 @@ def _fewer_lost(_reason: Reason, _again: Again) -> str:
 
 
 def _read_out(_reason: Reason, _again: Again) -> str:
-    return "Run it again with fewer operations or faults, so that its final reads go on until nothing more comes."
+    return (
+        "Run it again with fewer operations or faults, so that its final reads reach every key and go on until nothing "
+        "more comes."
+    )
 
 
 def _distinct(_reason: Reason, _again: Again) -> str:

@@ -79,11 +79,11 @@ class Cause(enum.StrEnum):
     SIZE = "size"
     """The input was too large for the search to begin."""
     NOTHING_SEEN = "nothing-seen"
-    """No operation that the check judges occurred, or none succeeded."""
+    """No operation that the check judges occurred, none succeeded, or nothing was there to compare it with."""
     INDEFINITE = "indefinite-outcomes"
     """Operations with an unknown outcome may explain the answers."""
     NOT_READ_OUT = "not-read-out"
-    """The run ended before everything had been read, so something was seen neither present nor gone."""
+    """The run ended before everything had been read: a key that was changed, or elements that may still be there."""
     REPEATED_VALUES = "repeated-values"
     """Values that were written twice do not identify their writer."""
     ENDED_EARLY = "ended-early"
@@ -95,7 +95,7 @@ class Cause(enum.StrEnum):
     LEFT_OUT = "left-out"
     """The check did not run, as something that it needs is missing."""
     NO_LOGS = "no-logs"
-    """There were no logs to look at."""
+    """There were no logs to look at, or not those of every node."""
 
 
 class Reason(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

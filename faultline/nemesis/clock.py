@@ -79,7 +79,6 @@ class ClockStrobe(ClockStep):
 
 CLOCK_DRIFT = StandardNemesis(
     kind="clock-drift",
-    capability="clock-drift",
     summary="lets both clocks of a node run fast or slow",
     mark="clocks-drifted",
     aims_at_nodes_up=False,

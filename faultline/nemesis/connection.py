@@ -64,7 +64,6 @@ class ConnectionKill:
 
 CONNECTION_RESET = StandardNemesis(
     kind="connection-reset",
-    capability="connection-reset",
     summary="answers everything nodes send each other with a connection reset",
     mark="connections-reset",
     acts_on="links",
@@ -75,7 +74,6 @@ CONNECTION_RESET = StandardNemesis(
 )
 LINK_DOWN = StandardNemesis(
     kind="link-down",
-    capability="link-down",
     summary="takes nodes' network links down, as a pulled cable does",
     mark="links-down",
     aims_at_nodes_up=False,

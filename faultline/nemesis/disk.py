@@ -27,7 +27,6 @@ __all__ = ["DISK_FAULTS"]
 def _disk_fault(kind: str, state: DiskState, mark: str, summary: str) -> StandardNemesis[DiskState]:
     return StandardNemesis(
         kind=kind,
-        capability=kind,
         summary=summary,
         mark=mark,
         setting=lambda _: state,
@@ -38,7 +37,6 @@ def _disk_fault(kind: str, state: DiskState, mark: str, summary: str) -> Standar
 
 FSYNC_FAIL = StandardNemesis(
     kind="fsync-fail",
-    capability="fsync-fail",
     summary="lets fsync fail with EIO while everything else of the disk works",
     mark="fsyncs-failed",
     setting=struck,

@@ -31,7 +31,6 @@ _KIB = 1024
 
 KILL = StandardNemesis(
     kind="kill",
-    capability="kill",
     summary="kills processes and restarts them from their storage",
     mark="nodes-killed",
     setting=struck,
@@ -40,7 +39,6 @@ KILL = StandardNemesis(
 )
 PAUSE = StandardNemesis(
     kind="pause",
-    capability="pause",
     summary="stops processes where they stand and lets them go on later",
     mark="nodes-paused",
     setting=struck,
@@ -49,7 +47,6 @@ PAUSE = StandardNemesis(
 )
 FREEZE = StandardNemesis(
     kind="freeze",
-    capability="freeze",
     summary="freezes all processes of a node at the same moment, without their noticing",
     mark="nodes-frozen",
     setting=struck,
@@ -58,7 +55,6 @@ FREEZE = StandardNemesis(
 )
 CPU_SQUEEZE = StandardNemesis(
     kind="cpu-squeeze",
-    capability="cpu-squeeze",
     summary="gives nodes only a share of a processor",
     mark="processors-squeezed",
     setting=lambda fault: float(fault.argument.get("share", SHARE)),
@@ -70,7 +66,6 @@ CPU_SQUEEZE = StandardNemesis(
 )
 MEMORY_SQUEEZE = StandardNemesis(
     kind="memory-squeeze",
-    capability="memory-squeeze",
     summary="lets nodes take hardly more memory than they have; the kernel may kill them for it",
     mark="memory-squeezed",
     setting=lambda fault: int(fault.argument.get("headroom_kib", HEADROOM_KIB)) * _KIB,
@@ -82,7 +77,6 @@ MEMORY_SQUEEZE = StandardNemesis(
 )
 POWER_OFF = StandardNemesis(
     kind="power-off",
-    capability="power-off",
     summary="takes power from hosts: processes end at once, and what was not synced is lost",
     mark="power-lost",
     setting=struck,

@@ -30,10 +30,11 @@ def struck(_: PlannedFault) -> bool:
 class StandardNemesis(Generic[Setting]):
     """A `Nemesis` that is described by its fields. Not changed once made.
 
-    `acts_on` says whether the actuator of `capability` takes the nodes of the fault's target, or all links between them
-    and the rest. `setting` reads from the plan how hard to strike. `aims_at_nodes_up` leaves out nodes that are down or
-    paused. Where `healthy` is given, targets that are found under another setting are spared, so that the fault ends
-    nothing that another began.
+    The `capability` that it needs bears the name of its kind unless another one is given. `acts_on` says whether the
+    actuator of the capability takes the nodes of the fault's target, or all links between them and the rest. `setting`
+    reads from the plan how hard to strike. `aims_at_nodes_up` leaves out nodes that are down or paused. Where `healthy`
+    is given, targets that are found under another setting are spared, so that the fault ends nothing that another
+    began.
 
     `description` and `complaint` are sentences for reports, formatted with the hit `{nodes}`, the `{remark}` on how the
     target had to be understood, the `{setting}` and the `{means}` of the world; and with all `{missed}` targets, the
@@ -43,12 +44,12 @@ class StandardNemesis(Generic[Setting]):
     """
 
     kind: str
-    capability: str
     summary: str
     mark: str
     setting: Callable[[PlannedFault], Setting]
     description: str
     complaint: str
+    capability: str = ""
     acts_on: Literal["nodes", "links"] = "nodes"
     aims_at_nodes_up: bool = True
     healthy: Setting | None = None
@@ -59,6 +60,7 @@ class StandardNemesis(Generic[Setting]):
     tick_us: int = field(init=False, default=0)
 
     def __post_init__(self) -> None:
+        self.capability = self.capability or self.kind
         self.needs = frozenset({self.capability})
 
     def start(self, port: FaultPort, fault: PlannedFault, seed: int) -> Injection:

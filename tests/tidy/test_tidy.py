@@ -30,6 +30,7 @@ from tidy_voice import (
     complaints_about_coined_names,
     complaints_about_docstring_voice,
     complaints_about_uncommented_complexity,
+    complaints_about_unexplained_exceptions,
     complaints_about_words,
 )
 
@@ -162,6 +163,12 @@ def test_nothing_unfinished_is_marked_in_code_or_documents() -> None:
                 path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8")
             )
         ]
+    )
+
+
+def test_exceptions_from_the_rules_have_a_reason_beside_them() -> None:
+    _assert_none(
+        [complaint for source in _with_voice() for complaint in complaints_about_unexplained_exceptions(source)]
     )
 
 

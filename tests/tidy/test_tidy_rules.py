@@ -34,6 +34,7 @@ from tidy_voice import (
     complaints_about_coined_names,
     complaints_about_docstring_voice,
     complaints_about_uncommented_complexity,
+    complaints_about_unexplained_exceptions,
     complaints_about_words,
 )
 
@@ -371,3 +372,24 @@ def test_a_complex_function_needs_a_comment_that_says_why(
     (tmp_path / "a.py").write_text(_branches(count, comment), encoding="utf-8")
     complaints = complaints_about_uncommented_complexity([Source("a.py", _branches(count, comment))])
     assert bool(complaints) is complains
+
+
+@pytest.mark.parametrize(
+    ("text", "refused"),
+    [
+        ("x = f()  # type: ignore[misc]", True),
+        ("x = f()  # type: ignore[misc]  # the library has no types", False),
+        ("x = 1  # noqa: E501", True),
+        ("x = 1  # noqa: E501, B027  # a hook", False),
+        ("x = 1  # noqa: F401 – all of these once", False),
+        ("# The rest takes long to load.\nimport _signal  # type: ignore[import-not-found]", False),
+        ("import _signal", True),
+        ("from json import _default_encoder", True),
+        ("from __future__ import annotations", False),
+        ("def f():\n    raise NotImplementedError", True),
+        ("def f():\n    raise NotImplementedError  # each subclass defines it", False),
+        ("x = '# noqa: E501'", False),
+    ],
+)
+def test_an_exception_from_a_rule_must_say_why(text: str, refused: bool) -> None:
+    assert bool(complaints_about_unexplained_exceptions(source(text))) is refused

@@ -22,6 +22,7 @@ __all__ = [
     "complaints_about_coined_names",
     "complaints_about_docstring_voice",
     "complaints_about_uncommented_complexity",
+    "complaints_about_unexplained_exceptions",
     "complaints_about_words",
 ]
 
@@ -33,6 +34,8 @@ _PERSONS = "|".join(("no" + "body", "every" + "body", "some" + "body", "any" + "
 # A hyphen after the word makes it part of a recorded name, such as that of a planted bug.
 _WORDS = re.compile(rf"\b(?:{_PERSONS}|what\s+(?:there\s+is|is\s+there))\b(?!-)", re.IGNORECASE)
 _CLAUSE = re.compile(r"(?:What|Who|Whom|Whose|Whether|How|See)\b")
+_SUPPRESSION = re.compile(r"#\s*(type: ignore|noqa)\b(?:\[[^]]*\]|:\s*[A-Z]+\d+(?:,\s*[A-Z]+\d+)*)?[\s#–]*(.*)")
+"""A comment that switches a rule off: its name, and the reason that follows."""
 _COINED = frozenset({"deeds", "lack", "stillness", "squeezing", "minder", "keeper", "welcomes"})
 
 
@@ -91,6 +94,41 @@ def complaints_about_uncommented_complexity(sources: Iterable[Source]) -> list[s
     return complaints
 
 
+def complaints_about_unexplained_exceptions(source: Source) -> list[str]:
+    """Complain about exceptions from a rule without their reason: a comment on the line itself or right above it.
+
+    These are `type: ignore`, `noqa`, a bare NotImplementedError, and the import of a private module or name.
+    """
+    exceptions = {
+        token.start[0]: match[1]
+        for token in _comments(source)
+        if (match := _SUPPRESSION.match(token.string)) and not match[2].strip()
+    }
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Raise) and "NotImplementedError" in ast.unparse(node):
+            exceptions.setdefault(node.lineno, "NotImplementedError")
+        if isinstance(node, ast.Import | ast.ImportFrom) and _takes_private(node):
+            exceptions.setdefault(node.lineno, "a private import")
+    explained = _comment_lines(source)
+    explained |= {token.start[0] for token in _comments(source) if _is_explained(token.string)}
+    return [
+        f"{source.path}:{line}: {name} without its reason, on the line or above it"
+        for line, name in sorted(exceptions.items())
+        if not {line, line - 1} & explained
+    ]
+
+
+def _is_explained(comment: str) -> bool:
+    match = _SUPPRESSION.match(comment)
+    return match is not None and bool(match[2].strip())
+
+
+def _takes_private(node: ast.Import | ast.ImportFrom) -> bool:
+    modules = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+    parts = (part for name in [*modules, *(alias.name for alias in node.names)] for part in name.split("."))
+    return any(part.startswith("_") and not part.startswith("__") for part in parts)
+
+
 def _complex_functions(paths: list[str]) -> Iterator[tuple[str, int, str]]:
     if not paths:
         return
@@ -110,12 +148,15 @@ def _extent(source: Source, line: int) -> tuple[int, int]:
     raise AssertionError(f"{source.path}:{line}: no function begins here")
 
 
-def _comment_lines(source: Source) -> set[int]:
+def _comments(source: Source) -> list[tokenize.TokenInfo]:
     tokens = tokenize.generate_tokens(StringIO(source.text).readline)
+    return [token for token in tokens if token.type == tokenize.COMMENT]
+
+
+def _comment_lines(source: Source) -> set[int]:
+    """Return the lines with a comment in words, which neither suppresses a rule nor is a ruler."""
     return {
-        token.start[0]
-        for token in tokens
-        if token.type == tokenize.COMMENT and not re.match(r"#\s*(?:type: ignore|noqa|--)", token.string)
+        token.start[0] for token in _comments(source) if not re.match(r"#\s*(?:type: ignore|noqa|--)", token.string)
     }
 
 

@@ -34,7 +34,7 @@ class _AfterTheDoor:
 
             install(Control(Path(os.environ["FAULTLINE_RESULTS_FAULTS"])), module)
 
-        spec.loader.exec_module = load_and_install  # type: ignore[method-assign]
+        spec.loader.exec_module = load_and_install  # type: ignore[method-assign]  # the loader of this one module
         return spec
 
 

@@ -5,12 +5,15 @@ begins with `empty`) for an empty queue; `drain`, whose result is the list of al
 each key.
 
 - *unexpected*: an element came out that no client had tried to put in by then, or only by enqueues that certainly
-failed. - *duplicated*: an element came out more often than it was put in. A violation unless `allow_duplicates`, for a
-queue that promises delivery at least once; Jepsen counts them and stays valid. - *lost* (`total-queue` only): an
-acknowledged element never came out, although the queue was found empty afterwards, by a drain or an empty dequeue. An
-indeterminate dequeue may have taken one element, an indeterminate drain any number: as many missing elements as that
-are *unknown*, and only further ones are lost. Without a drain none is. - *recovered*: the element of an indeterminate
-enqueue came out; counted only.
+  failed.
+- *duplicated*: an element came out more often than it was put in. A violation unless `allow_duplicates`, for a queue
+  that promises delivery at least once; Jepsen counts them and stays valid.
+- *lost* (`total-queue` only): an acknowledged element never came out, although the queue was found empty afterwards, by
+  a drain or an empty dequeue. An indeterminate dequeue may have taken one element, an indeterminate drain any number:
+  as many missing elements as that are *unknown*, and only further ones are lost. Without a drain none is.
+- *recovered*: the element of an indeterminate enqueue came out; counted only.
+
+A queue that took an acknowledged element, and from which nothing was ever asked, leaves the verdict *unknown*.
 
 Elements need not be unique. The order of a queue is judged by linearizability, not here.
 """

@@ -151,6 +151,7 @@ class Generator(msgspec.Struct, frozen=True, gc=False):
 
     def op(self, context: Context) -> Offer:
         """Return the next offer and the generator to go on with."""
+        # A msgspec.Struct cannot be an abstract base class: its metaclass is another.
         raise NotImplementedError(type(self).__name__)
 
     def update(self, context: Context, event: Event) -> Generator:

@@ -15,7 +15,8 @@ from faultline.cli.main import perform
 from faultline.harness.errors import UsageError
 from faultline.harness.world.hosts.machines import leftovers
 from faultline.harness.world.hosts.machines.leftovers import leftovers_here, leftovers_on
-from faultline.harness.world.hosts.namespaces.host_set import SETS, NamespaceHosts
+from faultline.harness.world.hosts.namespaces.host_set import NamespaceHosts
+from faultline.harness.world.hosts.namespaces.supervisor import SETS
 from faultline.harness.world.hosts.processes.host_agent import HostAgent
 
 pytestmark = pytest.mark.real

@@ -26,7 +26,7 @@ from faultline.harness.world.ports import Ports
 from faultline.systems_under_test.reference.shared.settings import unknown_name
 
 if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
+    from _typeshed import DataclassInstance  # stubs of the type checker, which have no public name for it
 
 __all__ = [
     "BugRecord",

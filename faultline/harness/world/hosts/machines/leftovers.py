@@ -24,10 +24,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from faultline.harness.world.hosts.machines.connection import Connection
-from faultline.harness.world.hosts.namespaces.host_set import SETS
-from faultline.harness.world.hosts.network.netem import NETEM_HANDLE
+from faultline.harness.world.hosts.namespaces.supervisor import SETS
+
+if TYPE_CHECKING:
+    from faultline.harness.world.hosts.machines.connection import Connection
 
 __all__ = ["Leftover", "leftovers_here", "leftovers_on"]
 
@@ -69,6 +71,9 @@ def leftovers_here() -> list[Leftover]:
 def leftovers_on(connection: Connection) -> list[Leftover]:
     """Return the leftovers on a host: a table of rules, processes that stand still, control groups."""
     nft = "PATH=$PATH:/usr/sbin:/sbin nft"
+    # Here, since what is left on this machine can be found without the library for SSH.
+    from faultline.harness.world.hosts.network.netem import NETEM_HANDLE
+
     host, found = connection.host.name, []
     for table in _TABLES:
         if connection.run(f"{nft} list table ip {table}", check=False, root=True).exit_code == 0:

@@ -38,7 +38,7 @@ from faultline.harness.world.hosts.namespaces.files import Site, write_host
 from faultline.harness.world.hosts.namespaces.packet_queue import PacketQueue, reason_against_queues
 from faultline.harness.world.hosts.namespaces.quality_probe import QualityProbe
 from faultline.harness.world.hosts.namespaces.requirements import find_program, missing_requirements
-from faultline.harness.world.hosts.namespaces.supervisor import Supervisor
+from faultline.harness.world.hosts.namespaces.supervisor import SETS, Supervisor
 from faultline.harness.world.hosts.namespaces.switch import Switch
 from faultline.harness.world.hosts.namespaces.wiring import link_address, plug_in, sites
 from faultline.harness.world.hosts.network.cables import Cables
@@ -48,12 +48,10 @@ from faultline.harness.world.hosts.network.netem import NETEM_TRIAL, Netem
 from faultline.harness.world.hosts.network.remote_qualities import RemoteQualities
 from faultline.harness.world.hosts.storage.disks import HostDisks
 
-__all__ = ["SETS", "NamespaceHosts"]
+__all__ = ["NamespaceHosts"]
 
 _UP_TIMEOUT_S = 10.0
 _POLL_S = 0.005
-SETS = "faultline-hosts-"
-"""The beginning of the names of sets' folders, before the number of the process that made them."""
 
 
 class NamespaceHosts:

@@ -13,7 +13,10 @@ from pathlib import Path
 
 from faultline.harness.errors import HarnessError
 
-__all__ = ["Supervisor"]
+__all__ = ["SETS", "Supervisor"]
+
+SETS = "faultline-hosts-"
+"""The beginning of the names of sets' folders, before the number of the process that made them."""
 
 _SCRIPT = Path(__file__).with_name("supervisor.sh")
 _UNSHARE = ("unshare", "--net", "--mount", "--pid", "--fork", "--kill-child=SIGKILL", "--mount-proc")
