@@ -19,8 +19,16 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from time import perf_counter
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
+from things_in_use import Bank, GrowingSet, Ids, Number, Queue, Register, Thing, Version
+
+from faultline.checkers.classic.bank import BankChecker
+from faultline.checkers.classic.counter import CounterChecker
+from faultline.checkers.classic.monotonic import MonotonicChecker
+from faultline.checkers.classic.queues import QueueChecker
+from faultline.checkers.classic.set_full import SetFullChecker
+from faultline.checkers.classic.unique_ids import UniqueIdsChecker
 from faultline.checkers.incremental.registers import IncrementalRegisters
 from faultline.checkers.linearizability.models import referee_operations, register_model
 from faultline.checkers.linearizability.operations import register_operations
@@ -28,7 +36,8 @@ from faultline.checkers.porcupine import check_operations
 from faultline.harness.history import History
 from faultline.harness.incremental import IncrementalChecker
 from faultline.harness.operation import Operation
-from faultline.harness.outcome import CAS_MISMATCH, Outcome, fail, info, ok
+from faultline.harness.outcome import Outcome, fail, info
+from faultline.harness.verdict import Verdict
 
 __all__ = ["MODELS", "differences", "random_events"]
 
@@ -40,74 +49,14 @@ Event = tuple[int, Operation | Outcome]
 """A row with its invocation or its completion."""
 
 
-class Thing(Protocol):
-    """An object that clients use at once."""
-
-    def call(self) -> tuple[str, Any]:
-        """Return the function and the argument of a new operation."""
-
-    def effect(self, f: str, value: Any) -> Outcome:
-        """Let the operation take effect; return its true outcome."""
-
-    def wrong(self, f: str, value: Any, outcome: Outcome) -> Outcome:
-        """Return an outcome that may be false."""
-
-
-class Register:
-    """A register with few values, or with values that are all different; with or without compare-and-set."""
-
-    def __init__(self, rng: random.Random, *, with_cas: bool) -> None:
-        self.rng = rng
-        self.functions = ("read", "write", "cas") if with_cas else ("read", "write")
-        self.domain = int(rng.random() * 3) + 2
-        self.is_unique = rng.random() < 0.6
-        self.state: int | None = None
-        self.written = 0
-
-    def old_value(self) -> int | None:
-        """Return a value that may be there."""
-        if self.rng.random() < 0.5:
-            return self.state
-        return int(self.rng.random() * (self.written + 1 if self.is_unique else self.domain)) or None
-
-    def new_value(self) -> int | None:
-        """Return a value to put there."""
-        if self.is_unique:
-            self.written += 1
-            return self.written
-        return int(self.rng.random() * self.domain) or None
-
-    def call(self) -> tuple[str, Any]:
-        """Return a new operation."""
-        f = self.functions[int(self.rng.random() * len(self.functions))]
-        if f == "read":
-            return f, None
-        return f, self.new_value() if f == "write" else [self.old_value(), self.new_value()]
-
-    def effect(self, f: str, value: Any) -> Outcome:
-        """Let the operation take effect."""
-        if f == "read":
-            return ok(self.state)
-        if f == "cas" and self.state != value[0]:
-            return fail(CAS_MISMATCH)
-        self.state = value[1] if f == "cas" else value
-        return ok()
-
-    def wrong(self, f: str, value: Any, outcome: Outcome) -> Outcome:
-        """Return another value, or the other answer."""
-        if f == "read":
-            return ok(self.old_value())
-        if outcome.kind == "ok":
-            return fail(CAS_MISMATCH) if f == "cas" else fail("refused")
-        return ok()
-
-
 class Model(NamedTuple):
     """A kind of object: how one is made, its incremental checker, and whether the checker of histories refutes one."""
 
     thing: Callable[[random.Random], Thing]
     incremental: Callable[[], IncrementalChecker]
     refutes: Callable[[History], bool]
+    is_exact: bool = True
+    """Whether the twin knows all violations of a prefix, or only those that it says it knows."""
 
 
 def _port_refutes(history: History) -> bool:
@@ -116,9 +65,26 @@ def _port_refutes(history: History) -> bool:
     return check_operations(register_model(), referee_operations(operations)) is False
 
 
+def _by_checker(thing: Callable[[random.Random], Thing], checker: Any, *, is_exact: bool = True) -> Model:
+    """Return the model that `checker` judges, whole and by its twin."""
+
+    def refutes(history: History) -> bool:
+        return bool(checker.check(history).verdict is Verdict.VIOLATION)
+
+    return Model(thing, checker.incremental, refutes, is_exact)
+
+
 MODELS: Mapping[str, Model] = {
     "cas-register": Model(partial(Register, with_cas=True), IncrementalRegisters, _port_refutes),
     "read-write": Model(partial(Register, with_cas=False), IncrementalRegisters, _port_refutes),
+    "set": _by_checker(GrowingSet, SetFullChecker(linearizable=True)),
+    "eventual-set": _by_checker(GrowingSet, SetFullChecker(), is_exact=False),
+    "counter": _by_checker(Number, CounterChecker(), is_exact=False),
+    "queue": _by_checker(Queue, QueueChecker()),
+    "monotonic": _by_checker(Version, MonotonicChecker(scope="process")),
+    "global-order": _by_checker(Version, MonotonicChecker(scope="global")),
+    "bank": _by_checker(Bank, BankChecker()),
+    "unique-ids": _by_checker(Ids, UniqueIdsChecker()),
 }
 
 
@@ -167,7 +133,9 @@ def differences(model: str, seeds: Iterable[int], counts: Counter[str]) -> list[
                 continue
             history.complete(row, event, 0)
             rows = checker.complete(row, event)
-            if bool(rows) != MODELS[model].refutes(history):
+            refuted = MODELS[model].refutes(history)
+            counts["found later"] += refuted and not rows
+            if bool(rows) != refuted and (rows or MODELS[model].is_exact):
                 told = f"certain by rows {rows}" if rows else "not certain"
                 complaints.append(f"{model}, seed {seed}: {told} at row {row}, unlike the check of that prefix")
                 break

@@ -11,7 +11,12 @@ from collections.abc import Callable, Mapping
 from copy import copy
 from typing import Any
 
+from msgspec.structs import replace
+
 from faultline.harness.history import History
+from faultline.harness.incremental import HasIncremental, IncrementalChecker
+from faultline.harness.operation import Operation
+from faultline.harness.outcome import Outcome
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import CheckResult
 from faultline.harness.workload import Checker
@@ -52,6 +57,11 @@ class _Adapted:
     def check(self, history: History, run: RunRecord) -> CheckResult:
         return self._checker.check(self._view(history), run)
 
+    def incremental(self) -> IncrementalChecker | None:
+        """The twin of the checker that judges while a run goes on, with the same view; None when it has none."""
+        twin = self._checker.incremental() if isinstance(self._checker, HasIncremental) else None
+        return None if twin is None else _AdaptedTwin(twin, self._requests, self._answers)
+
     def _view(self, history: History) -> History:
         view = copy(history)
         if self._requests is not None:
@@ -64,3 +74,32 @@ class _Adapted:
                 self._answers(result) if f == "read" and outcome == "ok" else result for f, outcome, result in columns
             ]
         return view
+
+
+class _AdaptedTwin:
+    def __init__(
+        self,
+        twin: IncrementalChecker,
+        requests: Callable[[str, Any], Request] | None,
+        answers: Callable[[Any], Any] | None,
+    ) -> None:
+        self.name = twin.name
+        self._twin = twin
+        self._requests = requests
+        self._answers = answers
+        self._reads: set[int] = set()
+
+    def invoke(self, row: int, operation: Operation) -> None:
+        if self._requests is not None:
+            f, value = self._requests(operation.f, operation.value)
+            operation = Operation(operation.process, f, operation.key, value)
+        if operation.f == "read" and self._answers is not None:
+            self._reads.add(row)
+        self._twin.invoke(row, operation)
+
+    def complete(self, row: int, outcome: Outcome) -> tuple[int, ...]:
+        if row in self._reads:
+            self._reads.remove(row)
+            if self._answers is not None and outcome.kind == "ok":
+                outcome = replace(outcome, value=self._answers(outcome.value))
+        return self._twin.complete(row, outcome)

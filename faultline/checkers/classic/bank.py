@@ -10,7 +10,7 @@ total that stays wrong is a lost or doubled transfer, so the *first* and the *wo
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from faultline.checkers.common.conclusion import Case, Conclusion
 from faultline.checkers.common.shape import expect_functions, is_number, wrong_shape
@@ -18,6 +18,9 @@ from faultline.checkers.common.words import client, counted, listed, told
 from faultline.harness.history import History
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import CheckResult
+
+if TYPE_CHECKING:
+    from faultline.checkers.incremental.answers import IncrementalBank
 
 __all__ = ["MISSING_ACCOUNT", "NEGATIVE_BALANCE", "UNEXPECTED_ACCOUNT", "WRONG_TOTAL", "BankChecker"]
 
@@ -44,6 +47,12 @@ class BankChecker:
         self.total = total
         self.accounts = None if accounts is None else frozenset(map(str, accounts))
         self.negative_balances = negative_balances
+
+    def incremental(self) -> IncrementalBank:
+        """Return the twin that judges while a run goes on."""
+        from faultline.checkers.incremental.answers import IncrementalBank
+
+        return IncrementalBank(self.total, self.accounts, negative_balances=self.negative_balances)
 
     def check(self, history: History, run: RunRecord | None = None) -> CheckResult:
         """Return the verdict on every ok read of `history`; of `run` nothing is needed."""

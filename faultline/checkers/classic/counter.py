@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from faultline.checkers.common.conclusion import Case, Conclusion
 from faultline.checkers.common.shape import expect_functions, integer, wrong_shape
@@ -28,12 +29,16 @@ from faultline.harness.history import OPEN, History
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import CheckResult
 
-__all__ = ["OUT_OF_BOUNDS", "CounterChecker", "bounds_of_reads"]
+if TYPE_CHECKING:
+    from faultline.checkers.incremental.counters import IncrementalCounters
+
+__all__ = ["OUT_OF_BOUNDS", "SIGNS", "CounterChecker", "Minima", "bounds_of_reads"]
 
 OUT_OF_BOUNDS = "counter-out-of-bounds"
 
 _EXPECTED = "`add`, `increment` or `decrement` with an integer, and `read` that answers one."
-_SIGNS = {"add": 1, "increment": 1, "decrement": -1}
+SIGNS = {"add": 1, "increment": 1, "decrement": -1}
+"""The functions that change a counter, with the sign of their amount."""
 
 
 class CounterChecker:
@@ -44,9 +49,15 @@ class CounterChecker:
     def __init__(self, *, initial: int = 0) -> None:
         self.initial = initial
 
+    def incremental(self) -> IncrementalCounters:
+        """Return the twin that judges while a run goes on."""
+        from faultline.checkers.incremental.counters import IncrementalCounters
+
+        return IncrementalCounters(self.initial)
+
     def check(self, history: History, run: RunRecord | None = None) -> CheckResult:
         """Return the verdict on every counter of `history`; of `run` nothing is needed."""
-        expect_functions(self.name, history, (*_SIGNS, "read"), _EXPECTED)
+        expect_functions(self.name, history, (*SIGNS, "read"), _EXPECTED)
         conclusion = Conclusion(self.name, history)
         for key, rows in history.rows_by_key().items():
             self._judge(conclusion, key, rows)
@@ -81,7 +92,7 @@ class CounterChecker:
         delta = 1 if value is None and f != "add" else integer(self.name, history, row, value, _EXPECTED)
         if delta < 0 and f != "add":
             raise wrong_shape(self.name, history, row, f"has the negative amount {delta}", _EXPECTED)
-        return _SIGNS[f] * delta
+        return SIGNS[f] * delta
 
 
 def _told_span(lower: int, upper: int) -> str:
@@ -92,7 +103,7 @@ def bounds_of_reads(
     history: History, rows: Sequence[int], initial: int, delta_of: Callable[[History, int], int]
 ) -> dict[int, tuple[int, int]]:
     """Return, for each ok read, the least lower and the greatest upper bound while it was in flight."""
-    lower, upper = _Minima(initial), _Minima(-initial)
+    lower, upper = Minima(initial), Minima(-initial)
     bounds = {}
     for index, row, is_end in _events(history, rows):
         delta = delta_of(history, row)
@@ -117,7 +128,7 @@ def _events(history: History, rows: Sequence[int]) -> Iterator[tuple[int, int, b
     return iter(sorted(events))
 
 
-class _Minima:
+class Minima:
     """A number that moves over time, and its least value from any past moment until now.
 
     Kept as a stack: values grow from the bottom to the top, and each covers the time from `since` on.
@@ -137,6 +148,11 @@ class _Minima:
             self._values.pop()
         self._covers.append(covers)
         self._values.append(self._now)
+
+    def forget(self, before: int) -> None:
+        """Forget what only matters to questions about times before `before`."""
+        first = bisect_right(self._covers, before) - 1
+        del self._covers[:first], self._values[:first]
 
     def since(self, index: int) -> int:
         """Return the least value from `index` until now."""

@@ -13,7 +13,7 @@ it is `not-monotonic`."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from faultline.checkers.classic.sessions import MONOTONIC_READS
 from faultline.checkers.common.conclusion import Case, Conclusion
@@ -23,6 +23,9 @@ from faultline.harness.errors import UsageError
 from faultline.harness.history import History
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import CheckResult
+
+if TYPE_CHECKING:
+    from faultline.checkers.incremental.answers import IncrementalMonotonic
 
 __all__ = ["NOT_MONOTONIC", "MonotonicChecker", "Scope"]
 
@@ -46,6 +49,12 @@ class MonotonicChecker:
                 f"There is no scope `{scope}` of the checker `monotonic`.", f"One of {', '.join(_SCOPES)}."
             )
         self.scope = scope
+
+    def incremental(self) -> IncrementalMonotonic | None:
+        """Return the twin that judges while a run goes on; none for workers, which it does not see."""
+        from faultline.checkers.incremental.answers import IncrementalMonotonic
+
+        return None if self.scope == "worker" else IncrementalMonotonic(self.scope)
 
     def check(self, history: History, run: RunRecord | None = None) -> CheckResult:
         """Return the verdict on every key of `history`; of `run` nothing is needed."""

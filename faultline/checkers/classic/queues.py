@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from faultline.checkers.common.conclusion import Case, Conclusion
 from faultline.checkers.common.shape import elements, expect_functions
@@ -30,6 +30,9 @@ from faultline.checkers.common.words import client, counted, token, told
 from faultline.harness.history import History
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import Cause, CheckResult
+
+if TYPE_CHECKING:
+    from faultline.checkers.incremental.deliveries import IncrementalQueues
 
 __all__ = ["DUPLICATED_DELIVERY", "LOST_DELIVERY", "UNEXPECTED_DELIVERY", "QueueChecker", "TotalQueueChecker"]
 
@@ -48,6 +51,12 @@ class QueueChecker:
 
     def __init__(self, *, allow_duplicates: bool = False) -> None:
         self.allow_duplicates = allow_duplicates
+
+    def incremental(self) -> IncrementalQueues | None:
+        """Return the twin that judges while a run goes on; none where duplicates are allowed."""
+        from faultline.checkers.incremental.deliveries import IncrementalQueues
+
+        return None if self.allow_duplicates else IncrementalQueues(self.name)
 
     def check(self, history: History, run: RunRecord | None = None) -> CheckResult:
         """Return the verdict on every queue of `history`; of `run` nothing is needed."""

@@ -28,7 +28,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from faultline.checkers.classic.sets import DUPLICATED_ELEMENT, EXPECTED, LOST_ELEMENT, UNEXPECTED_ELEMENT
 from faultline.checkers.common.conclusion import EXAMPLES_MAX, Case, Conclusion
@@ -37,6 +37,9 @@ from faultline.checkers.common.words import client, counted, token, tokens, told
 from faultline.harness.history import History
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import CheckResult
+
+if TYPE_CHECKING:
+    from faultline.checkers.incremental.sets import IncrementalSets
 
 __all__ = ["STALE_ELEMENT", "SetFullChecker", "quantiles"]
 
@@ -53,6 +56,12 @@ class SetFullChecker:
 
     def __init__(self, *, linearizable: bool = False) -> None:
         self.linearizable = linearizable
+
+    def incremental(self) -> IncrementalSets:
+        """Return the twin that judges while a run goes on."""
+        from faultline.checkers.incremental.sets import IncrementalSets
+
+        return IncrementalSets(linearizable=self.linearizable)
 
     def check(self, history: History, run: RunRecord | None = None) -> CheckResult:
         """Return the verdict on every set of `history`; of `run` nothing is needed."""

@@ -6,7 +6,7 @@ everywhere. Indeterminate and failed operations do not count.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from faultline.checkers.common.conclusion import Case, Conclusion
 from faultline.checkers.common.shape import expect_functions, wrong_shape
@@ -14,6 +14,9 @@ from faultline.checkers.common.words import client, counted, token, told
 from faultline.harness.history import History
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import CheckResult
+
+if TYPE_CHECKING:
+    from faultline.checkers.incremental.answers import IncrementalUniqueIds
 
 __all__ = ["DUPLICATED_ID", "UniqueIdsChecker"]
 
@@ -26,6 +29,12 @@ class UniqueIdsChecker:
     """A checker that no identifier was handed out twice."""
 
     name = "unique-ids"
+
+    def incremental(self) -> IncrementalUniqueIds:
+        """Return the twin that judges while a run goes on."""
+        from faultline.checkers.incremental.answers import IncrementalUniqueIds
+
+        return IncrementalUniqueIds()
 
     def check(self, history: History, run: RunRecord | None = None) -> CheckResult:
         """Return the verdict on all identifiers of `history`; of `run` nothing is needed."""
