@@ -26,8 +26,10 @@ from faultline.campaign.journal import Ending, Journal, write_record
 from faultline.campaign.layout import CampaignFolder
 from faultline.campaign.matrix import CampaignPlan
 from faultline.campaign.simulate import SimulationJob, run_unit
-from faultline.checkers.files import check_file
+from faultline.checkers.files import check_file, check_histories
 from faultline.checkers.importers import FORMATS, format_of
+from faultline.checkers.linearizability.proof import proof_of
+from faultline.checkers.porcupine.budget import UNLIMITED
 from faultline.harness.history import History
 from faultline.harness.judge import judge
 from faultline.harness.planning import RunRequest, make_plan
@@ -97,6 +99,7 @@ DOORS = (
     Door("campaign-folder", _CAMPAIGN_FILES, ("check", "campaign"), weight=1),
     Door("conclude", _JOURNAL_FILES, ("campaign", "conclude", "campaign"), weight=1),
     Door("parquet", ("part.parquet",), ("check", "part.parquet"), weight=1),
+    Door("proof", ("proof.json",), ("verify", "proof.json"), weight=4),
     Door("replay", tuple(f"run/{name}" for name in RUN_FILES), ("replay", "run"), weight=4),
     Door("plan-toml", ("plan.toml",), function=_load_plan),
     Door("host-toml", ("hosts.toml",), function=_load_hosts),
@@ -135,6 +138,10 @@ def seeds_of(door: Door) -> tuple[Files, ...]:
         case "plan-toml":
             return tuple(
                 {"plan.toml": path.read_bytes()} for path in (ROOT / "faultline/campaign/plans").glob("*.toml")
+            )
+        case "proof":
+            return tuple(
+                {"proof.json": _proof(known)} for known in known_histories() if known.kind in ("register", "kv")
             )
         case "host-toml":
             return ({"hosts.toml": _HOSTS},)
@@ -215,6 +222,16 @@ def _shown_by(events: list[dict[str, Any]]) -> int:
             is_shown = check_file(path, "faultline").verdict is Verdict.VIOLATION
             low, high = (low, middle) if is_shown else (middle, high)
     return high
+
+
+def _proof(known: KnownHistory) -> bytes:
+    """Return the proof of the verdict on a history."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "history"
+        path.write_bytes(WRITERS["faultline"](random.Random(0), known.events))
+        (checked,) = check_histories(path, "faultline")
+    model, failed_cas = checked.result.detail["model"], checked.result.detail["failed_cas"]
+    return msgspec.json.encode(proof_of(checked.imported.history, model, known.name, failed_cas, UNLIMITED))
 
 
 def violating_run() -> Files:

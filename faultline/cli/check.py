@@ -40,6 +40,12 @@ _FORMATS_OF_RUNS = ("auto", "faultline")
     type=float,
     help="Seconds to spend on each history before answering unknown [default: no limit].",
 )
+@click.option(
+    "--proof",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write the certificates of all keys of the one history, for `faultline verify` [default: none].",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per history.")
 @click.option(
     "--explain/--no-explain", default=None, help="Show the operations behind a violation [default: of one path]."
@@ -50,6 +56,7 @@ def command(
     model: str | None,
     pairs: tuple[str, ...],
     timeout_s: float | None,
+    proof: Path | None,
     as_json: bool,
     explain: bool | None,
 ) -> Sealed:
@@ -65,13 +72,19 @@ def command(
     unusable = False
     files = list(_files(paths))
     asked = Asked(format_name, model, pairs, timeout_s)
+    if proof is not None and len(files) != 1:
+        raise UsageError(f"--proof is of one history, and {len(files)} are to be checked.", "Name one file.")
     for path in files:
         try:
             for checked in _checked(path, asked):
+                if proof is not None and verdicts:
+                    raise UsageError(f"--proof is of one history, and {path} holds several.", "Split the file.")
                 verdicts.append(checked.result.verdict)
                 announce(_sealed(verdicts, files, path))
                 next_step = next_step_for(path, checked.result, asked)
                 _show(checked, next_step, as_json, _is_explained(checked, files) if explain is None else explain)
+                if proof is not None:
+                    _write_proof(proof, checked, timeout_s)
         except UsageError as error:
             unusable = True
             _show_error(path, error, as_json)
@@ -190,6 +203,28 @@ def _show_circumstances(checked: CheckedHistory) -> None:
         say(f"  Judged by {whose}: {judges}.")
     for note in checked.notes:
         say(f"  {note}")
+
+
+def _write_proof(file: Path, checked: CheckedHistory, timeout_s: float | None) -> None:
+    """Write the proof of the verdict on linearizability into `file`; raise UsageError when there is no such verdict."""
+    import msgspec
+
+    from faultline.checkers.judges import STEPS_MAX
+    from faultline.checkers.linearizability.proof import MODELS_WITH_PROOFS, proof_of
+    from faultline.checkers.porcupine.budget import Budget
+    from faultline.harness.results import write_whole
+
+    judged = [each for each in (checked.result, *checked.checks) if each.checker == "linearizability"]
+    if not judged:
+        raise UsageError(
+            f"{checked.label} was not checked for linearizability, so there is nothing to prove.",
+            f"Name a model with --model: one of {', '.join(MODELS_WITH_PROOFS)}.",
+        )
+    if checked.numbers is not None:
+        raise UsageError(f"{checked.label} is too large for a proof.", "Check a file of one of its keys.")
+    detail, budget = judged[0].detail, Budget.of(STEPS_MAX, timeout_s)
+    made = proof_of(checked.imported.history, detail["model"], checked.label, detail["failed_cas"], budget)
+    write_whole(file, msgspec.json.encode(made))
 
 
 def _itself_failed(error: Exception) -> HarnessError:

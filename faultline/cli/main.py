@@ -28,6 +28,7 @@ _VERBS = {
     "run": "Run once: drive a system with a workload and faults, and judge the answers.",
     "campaign": "Run many times on Spark: a matrix of systems, workloads, fault sets and seeds.",
     "check": "Check recorded histories.",
+    "verify": "Verify the proof of a verdict.",
     "replay": "Repeat a stored run and compare.",
     "shrink": "Find the fewest operations and faults that still show a stored violation.",
     "list": "List systems, workloads, faults, checkers, anomalies, planted bugs, patterns or plans.",

@@ -47,6 +47,12 @@ SKEW = "".join(
 )
 """Ten transactions at once, each of which misses what the next one appended."""
 
+STALE = "".join(
+    f"{{:type :{kind}, :process {process}, :f :{f}, :value {value}}}\n"
+    for process, f, value in ((0, "write", 4), (0, "write", 5), (1, "read", 4))
+    for kind in ("invoke", "ok")
+)
+
 EXIT_CODES = [
     (("good.edn",), 0),
     (("bad.edn",), 1),
@@ -209,3 +215,90 @@ def test_hostile_values_are_shown_without_effect(check):
     block = "".join(out.splitlines(keepends=True)[1:])
     assert "\u202e" not in block
     assert "\x1b" not in block
+
+
+@pytest.fixture
+def verify(check, capsys):
+    """Runs `faultline verify` in the same folder."""
+
+    def command(*arguments: str):
+        with pytest.raises(SystemExit) as ended:
+            main(("verify", *arguments))
+        captured = capsys.readouterr()
+        return int(ended.value.code or 0), captured.out, captured.err
+
+    return command
+
+
+def test_a_proof_of_a_pass_is_verified(check, verify):
+    assert check("good.edn", "--proof", "proof.json")[0] == 0
+    assert verify("proof.json") == (0, "proof.json: pass: 1 certificate of good.edn holds.\n", "")
+
+
+def test_a_proof_of_a_violation_is_verified_and_is_a_violation(check, verify):
+    Path("stale.edn").write_text(STALE)
+    assert check("stale.edn", "--proof", "proof.json")[0] == 1
+    code, out, _ = verify("proof.json", "--json")
+    assert code == 1
+    assert json.loads(out) == {
+        "file": "proof.json",
+        "history": "stale.edn",
+        "model": "cas-register",
+        "verdict": "violation",
+        "keys": 1,
+        "illegal_keys": 1,
+        "undecided": [],
+    }
+
+
+def test_a_proof_of_strings_is_verified_key_by_key(check, verify):
+    assert check(str(DATA / "c01-bad.txt"), "--proof", "proof.json")[0] == 1
+    code, out, _ = verify("proof.json")
+    assert code == 1 and out.endswith("; 1 key not linearizable.\n")
+
+
+@pytest.mark.parametrize(
+    ("written", "instead", "cause"),
+    [
+        ('["write",5', '["write",4', "out of the set"),
+        ('["write",5', '["get",5', "no operation of the model"),
+        ('["write",5', '["cas",5', "no two values"),
+        ('["write",5', '["cas",[5,5]', "changes nothing"),
+        ('["read",4,4,5,2]', '["read",4,4,null,2]', "never returned"),
+        ('["read",4,4,5,2]', '["read",4,4,3,2]', "times"),
+        ('["read",4,4,5,2]', '["read",4,4,5,1]', "twice"),
+        ('"undecided":[]', '"undecided":[null]', "names a key twice"),
+        ('"configurations"', '"configuration"', "either an order or a set"),
+        ('"model":"cas-register"', '"model":"queue"', "queue"),
+        ("[0,false", "[7,false", "does not name operations"),
+    ],
+)
+def test_a_proof_that_was_changed_is_refused(check, verify, written, instead, cause):
+    Path("stale.edn").write_text(STALE)
+    check("stale.edn", "--proof", "proof.json")
+    proof = Path("proof.json").read_text()
+    assert written in proof
+    Path("proof.json").write_text(proof.replace(written, instead))
+    code, out, error = verify("proof.json")
+    assert (code, out) == (2, "") and cause in error
+
+
+def test_an_undecided_key_has_no_certificate_and_the_proof_is_unknown(check, verify):
+    Path("stale.edn").write_text(STALE)
+    check("stale.edn", "--proof", "proof.json")
+    proof = json.loads(Path("proof.json").read_text()) | {"keys": [], "undecided": ["x"]}
+    Path("proof.json").write_text(json.dumps(proof))
+    assert verify("proof.json")[0] == 3
+    Path("proof.json").write_text(json.dumps(proof | {"undecided": []}))
+    assert verify("proof.json")[0] == 3
+
+
+def test_a_proof_is_of_one_history_that_was_checked_for_linearizability(check):
+    Path("skew.edn").write_text(f"[{SKEW}]")
+    assert "2 are to be checked" in check("good.edn", "bad.edn", "--proof", "proof.json")[2]
+    code, _, error = check("skew.edn", "--model", "snapshot-isolation", "--proof", "proof.json")
+    assert (code, "nothing to prove" in error) == (2, True)
+    Path("queue.edn").write_text(GOOD.replace("write", "enqueue"))
+    code, _, error = check("queue.edn", "--model", "linearizable-queue", "--proof", "proof.json")
+    assert (code, "no certificates for the model `queue`" in error) == (2, True)
+    assert not Path("proof.json").exists()

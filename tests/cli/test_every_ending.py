@@ -137,6 +137,23 @@ def on_unnamed_hosts(stage: Stage) -> int:
     return stage.code("replay", str(folder))
 
 
+def a_proof(stage: Stage) -> str:
+    """The name of the proof that a stale read is a violation."""
+    writes = [
+        f"{{:type :{kind}, :f :write, :value {value}, :process 0}}" for value in (4, 5) for kind in ("invoke", "ok")
+    ]
+    read = ["{:type :invoke, :f :read, :value nil, :process 1}", "{:type :ok, :f :read, :value 4, :process 1}"]
+    (stage.folder / "stale.edn").write_text("\n".join([*writes, *read]))
+    stage.code("check", "stale.edn", "--proof", "proof.json")
+    return "proof.json"
+
+
+def a_proof_that_does_not_hold(stage: Stage) -> int:
+    proof = stage.folder / a_proof(stage)
+    proof.write_text(proof.read_text().replace('["write",5', '["write",4'))
+    return stage.code("verify", proof.name)
+
+
 def a_silent_pipe(stage: Stage) -> int:
     os.mkfifo(stage.folder / "pipe")
     return stage.code("check", "pipe")
@@ -165,9 +182,11 @@ PROVOKED: dict[str, Callable[[Stage], int]] = {
     "a simulated run is replayed and violates again": lambda stage: stage.code(
         "replay", str(stage.run_folder(*stage.violates))
     ),
+    "a proof of a violation is verified": lambda stage: stage.code("verify", a_proof(stage)),
     "an unknown name": lambda stage: stage.code("run", "--system", "consistent-cor"),
     "flags that contradict each other": lambda stage: stage.code(*CONTRADICTION),
     "a file that is no history": no_history,
+    "a proof of which a certificate does not hold": a_proof_that_does_not_hold,
     "a folder that is no run": lambda stage: stage.code("replay", "nowhere"),
     "a plan that is no plan": no_plan,
     'a plan that expects "violation", whichever it is': any_violation,

@@ -31,7 +31,7 @@ STEPS_MAX = 2_000
 """The budget of the repetition, some hundredths of a second."""
 
 _GIVEN_UP = "was given up"
-_REFUSED = "found no order, which the port of Porcupine could not confirm within the budget, and ended"
+_REFUSED = "found no order, for which the frontier made no certificate within the budget, and ended"
 
 _NAMED_MAX = 5
 
