@@ -8,7 +8,7 @@ rounds leads to known dependencies only. The transactions on the way have no ord
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -101,13 +101,13 @@ class _Justification:
         components = strongly_connected(len(graph.after), arcs[:, 0], arcs[:, 1])
         component = min(map(sorted, components), key=lambda nodes: (len(nodes), nodes[0]))
         last = len(self.saturation.rounds)
-        cycles: list[Sequence[tuple[Dependency, int]]] = []
+        cycles: list[list[tuple[Dependency, int]]] = []
         inside = set(component)
         for start in component[:_STARTS_MAX]:
             for target, dependency, its_round in self.after[start]:
                 path = self._path((target,), {start}, last) if target in inside else None
                 cycles += [] if path is None else [[(dependency, its_round), *path]]
-        return list(min(cycles, key=len))
+        return min(cycles, key=len)
 
 
 def _back(arrived: dict[int, tuple[int, Dependency, int] | None], node: int) -> list[tuple[Dependency, int]]:

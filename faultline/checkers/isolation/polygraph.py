@@ -31,7 +31,7 @@ __all__ = ["Arc", "Dependency", "Level", "Polygraph", "Precedence", "arcs_of", "
 
 Level = Literal["snapshot-isolation", "serializability"]
 
-Precedence = Literal["none", "session", "real-time"]
+Precedence = Literal["none", "session", "realtime"]
 """The transactions that come before others whatever they read and wrote: earlier ones of the same session, or all that
 had completed before."""
 
@@ -76,7 +76,7 @@ class Polygraph:
 def polygraph_of(committed: Committed, precedence: Precedence, punctual: Sequence[int] = ()) -> Polygraph:
     """Return the polygraph of `committed`, in which transactions that are `punctual` respect real time among each
     other, whether that is part of the level or not."""
-    timed = committed.numbers() if precedence == "real-time" else punctual
+    timed = committed.numbers() if precedence == "realtime" else punctual
     pairs, barriers = _in_real_time(committed, timed)
     if precedence == "session":
         pairs += [Dependency("so", *pair) for session in committed.sessions for pair in pairwise(session)]

@@ -80,7 +80,7 @@ class SerializabilityChecker:
     ) -> None:
         self.sessions: Sessions = sessions
         self.session_order = session_order
-        self.precedence: Precedence = "real-time" if realtime else "session" if session_order else "none"
+        self.precedence: Precedence = "realtime" if realtime else "session" if session_order else "none"
         self.steps_max = steps_max
         self.transactions_max = transactions_max
         self.timeout_s = timeout_s
@@ -143,7 +143,7 @@ class SerializabilityChecker:
         is_too_large = len(part.transactions) > self.transactions_max or steps > (budget.steps_max or 0)
         if is_too_large or (rest_s is not None and steps >= rest_s * _STEPS_PER_S):
             return _NOTHING_FOUND
-        if self.precedence == "real-time" or len(part.transactions) <= _SMALL:
+        if self.precedence == "realtime" or len(part.transactions) <= _SMALL:
             return search(polygraph_of(part, self.precedence), self.level, deadlines(part), budget)
         return self._search_punctual(part, budget)
 
@@ -250,7 +250,7 @@ def _components(committed: Committed, precedence: Precedence) -> list[list[int]]
     """Return groups of transactions that share keys, directly or through others, or sessions where those count.
 
     In real time there is one group."""
-    if precedence == "real-time":
+    if precedence == "realtime":
         return [list(committed.numbers())]
     parent = list(range(len(committed.transactions)))
 

@@ -90,7 +90,8 @@ def _with_strength(history: History, inference: Inference, result: CheckResult, 
     """
     detail, model = result.detail, result.detail["model"]
     broken = {*detail["not"], *detail["also_not"]} | ({model} if result.verdict is Verdict.VIOLATION else set())
-    holding, refuted = [model] if result.verdict is Verdict.PASS and _is_decided(inference, model) else [], []
+    holding = [model] if result.verdict is Verdict.PASS and _is_decided(inference, model) else []
+    refuted: list[str] = []
     is_small = len(inference.columns) <= _STRENGTH_TRANSACTIONS_MAX
     if inference.committed is not None and is_small and result.verdict in (Verdict.PASS, Verdict.VIOLATION):
         keeps = partial(_keeps, history, inference, inference.committed(), limit)
