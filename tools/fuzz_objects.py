@@ -25,14 +25,15 @@ from typing import Any
 from unittest.mock import patch
 
 from faultline.checkers.linearizability.data_types import MODEL_FACTORIES, UNKNOWN
+from faultline.checkers.linearizability.engine.native import engine_in_use
 from faultline.checkers.linearizability.generic import is_linearization
 from faultline.checkers.linearizability.generic_proof import refutes
-from faultline.checkers.linearizability.generic_search import NO_HOOKS, Hooks, search_generic
+from faultline.checkers.linearizability.generic_search import NO_HOOKS, Hooks, WalkedBy, search_generic
 from faultline.checkers.linearizability.monitors import native_containers
 from faultline.checkers.linearizability.monitors.decision import decide, hooks_for
 from faultline.checkers.porcupine import PENDING, UNLIMITED, Model, Operation, check_single
 
-__all__ = ["KINDS", "disagreements", "explains", "main", "random_object_history"]
+__all__ = ["FORMS", "KINDS", "disagreements", "explains", "hooks_of", "main", "model_of", "random_object_history"]
 
 BATCH = 250
 OPERATIONS_MAX = 8
@@ -46,6 +47,7 @@ FUNCTIONS: dict[str, tuple[str, ...]] = {
     "cell": ("read", "read", "write", "add", "swap"),
 }
 KINDS = tuple(FUNCTIONS)
+FORMS: tuple[WalkedBy, ...] = ("python",) if engine_in_use().name == "python" else ("native", "python")
 
 AnyOperation = Operation[Any, Any]
 
@@ -62,11 +64,13 @@ def _cell_step(state: int, given: tuple[str, Any], answer: Any) -> tuple[bool, i
 CELL: Model[int, tuple[str, Any], Any] = Model(init=lambda: 0, step=_cell_step)
 
 
-def _model(kind: str) -> Model[Any, Any, Any]:
+def model_of(kind: str) -> Model[Any, Any, Any]:
+    """Return the sequential specification."""
     return CELL if kind == "cell" else MODEL_FACTORIES[kind].model()
 
 
-def _hooks(kind: str) -> Hooks[Any, Any, Any]:
+def hooks_of(kind: str) -> Hooks[Any, Any, Any]:
+    """Return what the search may know of it."""
     return Hooks(readonly=_is_read) if kind == "cell" else hooks_for(kind)
 
 
@@ -77,10 +81,10 @@ def _is_read(given: tuple[str, Any], _answer: Any) -> bool:
 class _Clients:
     """Clients of one object, which take turns at random."""
 
-    def __init__(self, kind: str, seed: int) -> None:
+    def __init__(self, kind: str, seed: int, operations_max: int) -> None:
         self.rng = random.Random(seed)
-        self.kind, self.model = kind, _model(kind)
-        self.size = 1 + int(self.rng.random() * OPERATIONS_MAX)
+        self.kind, self.model = kind, model_of(kind)
+        self.size = 1 + int(self.rng.random() * operations_max)
         self.clients = 1 + int(self.rng.random() * 5)
         self.domain = (1, 2, 3, 100)[int(self.rng.random() * 4)]
         self.crashes = self.rng.random() * 0.25
@@ -131,9 +135,9 @@ class _Clients:
         return int(self.rng.random() * 4) if call[0] == "read" else None
 
 
-def random_object_history(kind: str, seed: int) -> list[AnyOperation]:
+def random_object_history(kind: str, seed: int, operations_max: int = OPERATIONS_MAX) -> list[AnyOperation]:
     """Return the history of an object for `seed`, in order of return."""
-    clients, time, begun = _Clients(kind, seed), 0.0, 0
+    clients, time, begun = _Clients(kind, seed, operations_max), 0.0, 0
     rng, names = clients.rng, list(range(clients.clients))
     under_way: dict[int, tuple[Any, int, bool, Any]] = {}
     history: list[AnyOperation] = []
@@ -173,14 +177,14 @@ def explains(model: Model[Any, Any, Any], history: Sequence[AnyOperation]) -> bo
 
 
 def _by_port(kind: str, history: Sequence[AnyOperation]) -> tuple[str, str]:
-    return check_single(_model(kind), history, UNLIMITED).result.value, ""
+    return check_single(model_of(kind), history, UNLIMITED).result.value, ""
 
 
 def _by_monitor(kind: str, history: Sequence[AnyOperation]) -> tuple[str, str]:
     if kind == "cell":
         return "", ""
     found = decide(kind, history, UNLIMITED)
-    if found.is_illegal and explains(_model(kind), [history[position] for position in found.core]):
+    if found.is_illegal and explains(model_of(kind), [history[position] for position in found.core]):
         return found.legality.value, "its core is legal"
     return found.legality.value, "" if found.is_confirmed else "it is not confirmed"
 
@@ -192,12 +196,12 @@ def _by_monitor_in_python(kind: str, history: Sequence[AnyOperation]) -> tuple[s
         return _by_monitor(kind, history)
 
 
-def _by_search(form: Any, has_hooks: bool, kind: str, history: Sequence[AnyOperation]) -> tuple[str, str]:
+def _by_search(form: WalkedBy, has_hooks: bool, kind: str, history: Sequence[AnyOperation]) -> tuple[str, str]:
     """Judge by one form of the search; look again at its order, or at its refutation."""
-    walked = search_generic(_model(kind), history, UNLIMITED, _hooks(kind) if has_hooks else NO_HOOKS, form)
+    walked = search_generic(model_of(kind), history, UNLIMITED, hooks_of(kind) if has_hooks else NO_HOOKS, form)
     decision = walked.decision
     if decision.is_legal:
-        holds = is_linearization(_model(kind), history, decision.order)
+        holds = is_linearization(model_of(kind), history, decision.order)
         return decision.legality.value, "" if holds else "its order does not hold"
     if not walked.is_proved or not refutes(walked.refutation()):
         return decision.legality.value, "its configurations do not refute the history"
@@ -210,10 +214,8 @@ Judge = Callable[[str, Sequence[AnyOperation]], tuple[str, str]]
 JUDGES: dict[str, Judge] = {
     "monitor": _by_monitor,
     "monitor in python": _by_monitor_in_python,
-    "native search": partial(_by_search, "native", False),
-    "native search with hooks": partial(_by_search, "native", True),
-    "python search": partial(_by_search, "python", False),
-    "python search with hooks": partial(_by_search, "python", True),
+    **{f"{form} search": partial(_by_search, form, False) for form in FORMS},
+    **{f"{form} search with hooks": partial(_by_search, form, True) for form in FORMS},
     "port": _by_port,
 }
 RARE = ("native search with hooks", "python search", "python search with hooks", "port", "monitor in python")
@@ -225,7 +227,7 @@ def disagreements(kind: str, seeds: Sequence[int], counts: Counter[str], all_jud
     complaints: list[str] = []
     for seed in seeds:
         history = random_object_history(kind, seed)
-        expected = "Ok" if explains(_model(kind), history) else "Illegal"
+        expected = "Ok" if explains(model_of(kind), history) else "Illegal"
         counts[f"all orders: {expected}"] += 1
         for name, judge in JUDGES.items():
             if name in RARE and not all_judges and name != RARE[seed % len(RARE)]:

@@ -3,8 +3,9 @@
     python benchmarks/checkers/generic_models.py
     python benchmarks/checkers/generic_models.py --clients 10 --operations 1000 --json
 
-Half of the operations move money between two accounts, half read all of them; every client always has one open. The
-engine is timed without hooks; with `readonly`; and with a `can_reach` that knows how far each account can still move.
+Half of the operations move money between two accounts, half read all of them; every client always has one open. Each
+history is checked as it is, and illegal: with one amount in the middle read wrong. The engine is timed without hooks;
+with `readonly`; and with a `can_reach` that knows how far each account can still move.
 Times are processor times, the least of three; the port gets one try, of as many steps as `--port-steps-max`.
 """
 
@@ -14,6 +15,7 @@ import argparse
 import json
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from time import process_time
 from typing import Any
@@ -22,7 +24,7 @@ from faultline.checkers.linearizability.generic import check_part
 from faultline.checkers.linearizability.generic_search import NO_HOOKS, Hooks
 from faultline.checkers.porcupine import UNLIMITED, Budget, Model, Operation, check_single
 
-__all__ = ["BANK", "bank_history", "main"]
+__all__ = ["BANK", "bank_history", "main", "with_a_wrong_read"]
 
 ACCOUNTS = 8
 REPETITIONS = 3
@@ -97,6 +99,16 @@ def bank_history(clients: int, operations: int, seed: int) -> list[BankOperation
     return history
 
 
+def with_a_wrong_read(history: Sequence[BankOperation]) -> list[BankOperation]:
+    """Return the history with one account read one too high, in the middle."""
+    reads = [at for at, operation in enumerate(history) if operation.input is None]
+    at = reads[len(reads) // 2]
+    first, *others = history[at].output or ()
+    changed = list(history)
+    changed[at] = replace(history[at], output=(first + 1, *others))
+    return changed
+
+
 def _draw(rng: random.Random) -> Transfer | None:
     if rng.random() < 0.5:
         return None
@@ -133,9 +145,13 @@ def main() -> None:
     sizes = [(5, 200), (10, 1_000), (20, 400)]
     for clients, operations in [(arguments.clients, arguments.operations)] if arguments.clients else sizes:
         for seed in arguments.seeds:
-            figures = _figures(bank_history(clients, operations, seed), arguments.port_steps_max)
-            line = {"clients": clients, "operations": operations, "seed": seed, **figures}
-            print(json.dumps(line) if arguments.json else "  ".join(f"{k} {v}" for k, v in line.items()), flush=True)
+            true = bank_history(clients, operations, seed)
+            for name, history in (("true", true), ("changed", with_a_wrong_read(true))):
+                figures = _figures(history, arguments.port_steps_max)
+                line = {"clients": clients, "operations": operations, "seed": seed, "history": name, **figures}
+                print(
+                    json.dumps(line) if arguments.json else "  ".join(f"{k} {v}" for k, v in line.items()), flush=True
+                )
 
 
 if __name__ == "__main__":
