@@ -53,7 +53,9 @@ def run_lines(record: RunRecord, judgement: Judgement, *, colour: bool = False) 
     step = next_step_of(judgement)
     if step:
         lines.append(f"  Next: {_line(step)}")
-    for problem in [*judgement.errors[:2], *judgement.warnings[:2]]:
+    # A run that was stopped for its violation tested less than planned, as it should.
+    warnings = judgement.warnings if record.stopped_by is None else []
+    for problem in [*judgement.errors[:2], *warnings[:2]]:
         lines.append(f"  ! {_line(problem)}")
     for sentence in (exposure_sentence(judgement.exposure), sensitivity_sentence(judgement.sensitivity)):
         if sentence:

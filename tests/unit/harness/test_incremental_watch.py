@@ -14,6 +14,7 @@ from faultline.harness.planning import RunRequest, make_plan
 from faultline.harness.run import run_simulated
 from faultline.harness.verdict import Verdict
 from faultline.registry import resolve
+from faultline.reports.terminal import run_lines
 
 REQUEST = RunRequest(
     system="consistent-core", faults=("partition", "kill"), seed=1, planted_bugs=("stale-read",), stop_at_violation=True
@@ -45,6 +46,10 @@ def test_a_run_stops_at_its_first_violation_heals_and_is_judged_by_the_ordinary_
     assert record.history.complete_index[record.stopped_by.rows[-1]] == last, "no operation completed after it"
     assert record.history.faults[-1].f == "heal"
     assert len(record.history) < len(whole.history)
+    assert all(fault.applied is None for fault in record.faults), "faults that were not due yet are not missed"
+    lines = run_lines(record, judgement)
+    assert any("was stopped at" in line for line in lines)
+    assert not any("floor" in line for line in lines)
     shared = [line for line in record.history.to_jsonl().splitlines() if b'"nemesis"' not in line]
     assert [line for line in whole.history.to_jsonl().splitlines() if b'"nemesis"' not in line][: len(shared)] == shared
 

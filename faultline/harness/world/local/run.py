@@ -150,6 +150,8 @@ class RealRun:
             self._loop.call_soon(self.pump.pump)
             await self._operate()
             await self._wait_for_late_faults()
+            if self._is_stopped():
+                self.schedule.cut_short()
             nemesis.heal_now()
             await self._wait_for_heal()
             await self._finish()
