@@ -47,7 +47,7 @@ def core_of(
 
     def is_illegal(items: Sequence[_Item]) -> bool:
         try:
-            found = search_generic(timed, [operation for _, operation in items], shrinking.next(), hooks)
+            found = search_generic(timed, [operation for _, operation in items], shrinking.next(), hooks).decision
         except (OutOfTime, TooManyComparisons):
             return False
         return shrinking.proves_illegal(found)
