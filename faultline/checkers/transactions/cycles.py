@@ -78,7 +78,8 @@ def find_cycles(
 ) -> CycleSearch:
     """Search `component` for `shapes`, visiting about `steps` edges at most, evenly shared among the shapes.
 
-    Of the shapes in `shown` any cycle will do: that none is shorter takes nearly all of the time. Only the time of `limit` counts; shapes that it cuts off are undecided, except for facts that take linear time.
+    Of the shapes in `shown` any cycle will do: that none is shorter takes nearly all of the time. Only the time of
+    `limit` counts; shapes that it cuts off are undecided, except for facts that take linear time.
     """
     cycles: list[Cycle] = []
     undecided: list[str] = []
