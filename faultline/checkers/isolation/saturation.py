@@ -67,6 +67,12 @@ class WriteOrder:
                 yield Pair(self.key, self.writers[other], self.writers[place])
                 new &= ~self.before[place]
 
+    def forced_by_the_first(self) -> Iterator[Pair]:
+        """Yield the pairs of the first writer, which comes before all others; add them to the order."""
+        for place in range(1, len(self.writers)):
+            self._put(0, place)
+            yield Pair(self.key, self.writers[0], self.writers[place])
+
     def _put(self, first: int, second: int) -> None:
         added = self.before[first] | 1 << first
         self.before[second] |= added
@@ -104,8 +110,13 @@ class Saturation:
             self.steps += self.graph.arcs + len(order)
             if len(order) < len(self.graph.after):
                 return self._conflict(last)
-            if not self.orders:
+            if len(self.rounds) == 1:
                 self.orders = self._write_orders(order)
+                if self.one_at_a_time:
+                    # Known pairs first, so that a conflict is about a pair that could have come either way.
+                    known = [pair for write_order in self.orders for pair in write_order.forced_by_the_first()]
+                    self._add(dependency for pair in known for dependency in self.polygraph.brought_by(*pair))
+                    continue
             pairs = self._forced(order)
             if not pairs:
                 return None
@@ -166,7 +177,7 @@ class Saturation:
 
     def _conflict(self, last: Pair | None) -> Conflict:
         if last is None:
-            return Conflict([], self.rounds[0], [])
+            return Conflict([], list(self.dependencies()), [])
         first, brought_by = self.polygraph.writers[last.key][0], self.polygraph.brought_by
         other_way = list(brought_by(last.key, last.second, last.first)) if last.first != first else []
         settled = [dependency for added in self.rounds[:-1] for dependency in added]

@@ -43,8 +43,8 @@ class Component:
     """The transactions of one component, numbered from 0, and the edges among them.
 
     `out[i]` has a triple (neighbour, kind, reason) for each edge of transaction `i` to another one, `into_hub[i]` the
-    same for hubs, `members[hub]` the transactions a hub leads to, as keys. `by_invocation` sorts all by invocation; the
-    real-time successors of `i` are those from place `later[i]` on.
+    same for hubs, `members[hub]` the transactions a hub leads to, as keys. `by_invocation` sorts all by invocation, and
+    `place` has the place of each in it; the real-time successors of `i` are those from place `later[i]` on.
     """
 
     def __init__(self, columns: TransactionColumns, lookup: EdgeLookup, nodes: Sequence[int]) -> None:
@@ -78,6 +78,9 @@ class Component:
         invoke = columns.invoke[self.transactions].tolist()
         self.by_invocation = sorted(range(self.size), key=invoke.__getitem__)
         invocations = [invoke[number] for number in self.by_invocation]
+        self.place = [0] * self.size
+        for place, number in enumerate(self.by_invocation):
+            self.place[number] = place
         complete = columns.complete[self.transactions].tolist()
         self.later = [bisect_right(invocations, moment) for moment in complete]
 

@@ -15,7 +15,7 @@ facts still hold: which kinds of edges form a cycle at all, and one cycle of the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -70,11 +70,16 @@ class _Budget:
 
 
 def find_cycles(
-    component: Component, shapes: Sequence[CycleShape], steps: int, limit: Budget = UNLIMITED
+    component: Component,
+    shapes: Sequence[CycleShape],
+    steps: int,
+    limit: Budget = UNLIMITED,
+    shown: Container[str] = (),
 ) -> CycleSearch:
     """Search `component` for `shapes`, visiting about `steps` edges at most, evenly shared among the shapes.
 
-    Only the time of `limit` counts; shapes that it cuts off are undecided, except for facts that take linear time.
+    Of the shapes in `shown` any cycle will do: that none is shorter takes nearly all of the time. Only the time of
+    `limit` counts; shapes that it cuts off are undecided, except for facts that take linear time.
     """
     cycles: list[Cycle] = []
     undecided: list[str] = []
@@ -84,10 +89,12 @@ def find_cycles(
             continue  # The plain cycle was found; it is a process and a real-time cycle as well.
         budget = _Budget(left // (len(shapes) - number), limit)
         share = budget.left
-        found = _Search(component, shape, budget).run()
+        any_will_do = shape.name in shown
+        found = _Search(component, shape, budget).run(first=any_will_do)
         left -= share - max(0, budget.left)
         if found is not None:
-            cycles.append(Cycle(shape.name, component.named(found), not budget.is_spent()))
+            is_shortest = not any_will_do and not budget.is_spent()
+            cycles.append(Cycle(shape.name, component.named(found), is_shortest))
             bases.add(shape.name.removesuffix("-process").removesuffix("-realtime"))
         elif budget.is_spent():
             undecided.append(shape.name)
@@ -140,7 +147,9 @@ class _Search:
         best: list[LocalStep] | None = None
         if not self._possible():
             return None
-        for start in self._possible_starts():
+        starts = self._possible_starts()
+        # Most edges run forward in time, as they should. Of any cycle, one that runs far back is the likely culprit.
+        for start in sorted(starts, key=self._furthest_target) if first else starts:
             walk = self._from(start, len(best) if best else self._component.size * 2 + 1)
             cycle = self._simple(walk) if walk else None
             if cycle and (best is None or len(cycle) < len(best)):
@@ -167,6 +176,14 @@ class _Search:
             if any(kind & anchor for _, kind, _ in component.out[node])
             or any(kind & anchor for _, kind, _ in component.into_hub[node])
         ]
+
+    def _furthest_target(self, node: int) -> int:
+        """Return how much later than `node` the target of an anchor was invoked, in places: the least of them."""
+        component, anchor = self._component, int(self._shape.anchor)
+        places = [component.place[to] for to, kind, _ in component.out[node] if kind & anchor]
+        for hub, kind, _ in component.into_hub[node]:
+            places += [component.place[to] for to in component.members[hub] if kind & anchor]
+        return min(places, default=component.size) - component.place[node]
 
     def _from(self, start: int, limit: int) -> list[LocalStep] | None:
         """Return a shortest accepted walk from `start` back to it, of fewer than `limit` steps."""

@@ -231,7 +231,8 @@ def _search_component(component: Component, shapes: list[CycleShape], steps: int
         for shape in shapes:
             found.undecided[shape.name] = found.undecided.get(shape.name, 0) + 1
         return
-    search = find_cycles(component, shapes, steps, limit)
+    shown = {name for name, cycles in found.cycles.items() if len(cycles) >= _EXAMPLES}
+    search = find_cycles(component, shapes, steps, limit, shown)
     found.cost += search.cost
     for cycle in search.cycles:
         found.add(cycle)
@@ -260,7 +261,7 @@ def _breaks(anomaly: str, model: str) -> bool:
 def _findings(history: History, inference: Inference, found: _Found, checker: str) -> list[Finding]:
     findings = [_observed(history, inference, example, checker) for example in inference.observations.examples]
     for cycles in found.cycles.values():
-        shortest = sorted(cycles, key=lambda cycle: len(cycle.steps))[:_EXAMPLES]
+        shortest = sorted(cycles, key=lambda cycle: (not cycle.shortest, len(cycle.steps)))[:_EXAMPLES]
         findings += [_cyclic(history, inference, cycle, checker) for cycle in shortest]
     return sorted(findings, key=lambda finding: severity(finding.anomaly))
 
