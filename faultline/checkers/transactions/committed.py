@@ -25,13 +25,16 @@ _NOT_READ = -2
 def committed_registers(columns: TransactionColumns, versions: RegisterVersions) -> Committed:
     """Return the committed transactions on registers."""
     writer = versions.committed_writer(columns)
-    read = versions.external_read
+    # In the order of the program: what a transaction may read depends on what it had read before.
+    read = np.sort(versions.external_read)
     seen = versions.version[read]
     source = np.where(versions.unset[seen], -1, np.where(writer[seen] >= 0, writer[seen], _NOT_READ))
     happened = columns.outcome == OK
     happened[writer[writer >= 0]] = True
-    witness = dict(zip(source[::-1].tolist(), columns.owner[read[::-1]].tolist()))
-    return _committed(columns, happened, read, source, witness, {})
+    # Any read shows that its writer happened, also the second one of a key.
+    answered = np.flatnonzero(columns.is_read & (columns.outcome[columns.owner] == OK))[::-1]
+    shown_by = dict(zip(writer[versions.version[answered]].tolist(), columns.owner[answered].tolist()))
+    return _committed(columns, happened, read, source, shown_by, {})
 
 
 def committed_lists(columns: TransactionColumns, versions: ListVersions) -> Committed:

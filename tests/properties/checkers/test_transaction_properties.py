@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 from every_order import is_serializable, is_snapshot_isolated
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from interleaved_databases import LEVELS, toy_history
 
@@ -24,6 +24,7 @@ WORKLOADS = {"list-append": "append", "rw-register": "w"}
 @pytest.mark.parametrize("workload", WORKLOADS)
 @pytest.mark.parametrize("level", LEVELS[1:])
 @given(seed=SEEDS)
+@example(seed=19)
 @settings(max_examples=60)
 def test_a_database_is_never_accused_under_its_own_model(workload: str, level: str, seed: int) -> None:
     result = check_transactions(toy_history(level, seed, WORKLOADS[workload]), workload, level)
@@ -109,6 +110,7 @@ def has_unordered_appends(history: History) -> bool:
 
 @pytest.mark.parametrize("realtime", [False, True])
 @given(seed=SEEDS)
+@example(seed=120)
 @settings(max_examples=400)
 def test_registers_are_only_accused_when_no_order_explains_them(realtime: bool, seed: int) -> None:
     history = small_history(seed, "w", 5)
