@@ -5,8 +5,10 @@ data_type    the road from the rows of a history to a finding, and where kinds o
 registers, kv, objects   the three kinds; operations: rows as demands on, and changes of, a register
 decision     the one answer of every engine, monitor and search
 search       registers: the engine, and the first return that cannot be explained; generic: the same for any model
-referee      the port of Porcupine, which confirms refusals; witness replays linearizations
-evidence     an illegal register made small by minimise; classify and losses name it; explain and finding tell it
+refutation   an engine's refusal made a certificate (certificates), which verify verifies; proof: certificates in files
+referee      the port of Porcupine, which confirms refusals of other models; witness replays linearizations
+evidence     an illegal register made small by minimise, or told as one moment by cuts; classify and losses name it;
+             explain and finding tell it
 undecided    what is known about a key whose search was given up
 judgement    the walk along the road for one key; checker: for a whole run
 """

@@ -95,13 +95,13 @@ class Strings:
             return None
         shrinking, cut = ShrinkBudget(budget), cut_of(decision)
         if cut is None:
-            prefix, longest = _shortest_illegal_prefix(calls, shrinking)
+            prefix, longest = _shortest_illegal_prefix(calls, shrinking, _last_return(calls, decision))
         else:
             longest = decision.furthest
             prefix = _prefix(calls, sorted(operation.return_ for operation in calls)[longest])
         if cut is not None and len(prefix) > _SMALL:
             return _told_by_cut(calls, cut)
-        likely = _likely_core(calls, decision)
+        likely = _likely_core(prefix, decision)
         if likely is None or not _is_illegal(likely, shrinking):
             likely = prefix
         core, is_minimal = minimise(likely, lambda candidate: _is_illegal(candidate, shrinking), kv_relaxations)
@@ -217,15 +217,28 @@ def _told_by_cut(calls: Sequence[KvOperation], cut: Cut) -> Evidence[KvOperation
     return evidence_of_cut(calls, refused, cut)
 
 
-def _likely_core(calls: Sequence[KvOperation], decision: Decision) -> list[KvOperation] | None:
-    """Return what the certificate keeps, with all else that changes the string made free; None when it keeps all."""
+def _kept(decision: Decision) -> set[int]:
+    """Return the rows of the operations that the certificate keeps; none when it keeps all, or there is none."""
     certificate = decision.certificate
     if certificate is None or certificate.relaxed is None:
+        return set()
+    return {certificate.columns.row[each.operation] for each in certificate.relaxed}
+
+
+def _last_return(calls: Sequence[KvOperation], decision: Decision) -> int | None:
+    """Return the last return of those that the certificate keeps: the string is illegal by then; None for none."""
+    kept = _kept(decision)
+    return max((call.return_ for call in calls if call.row in kept and call.return_ != INFINITY), default=None)
+
+
+def _likely_core(prefix: Sequence[KvOperation], decision: Decision) -> list[KvOperation] | None:
+    """Return what the certificate keeps, with all else that changes the string made free; None when it keeps all."""
+    kept = _kept(decision)
+    if not kept:
         return None
-    kept = {certificate.columns.row[each.operation] for each in certificate.relaxed}
     return [
         operation if operation.row in kept else operation._replace(call=BEGINNING, return_=INFINITY)
-        for operation in calls
+        for operation in prefix
         if operation.row in kept or operation.f != "get"
     ]
 
@@ -249,13 +262,17 @@ def _is_illegal(operations: Sequence[KvOperation], shrinking: ShrinkBudget) -> b
 
 
 def _shortest_illegal_prefix(
-    operations: Sequence[KvOperation], shrinking: ShrinkBudget
+    operations: Sequence[KvOperation], shrinking: ShrinkBudget, last: int | None = None
 ) -> tuple[list[KvOperation], int]:
-    """Return the history up to the first return that makes it illegal, and how many operations had returned before."""
+    """Return the history up to the first return that makes it illegal, and how many operations had returned before.
+
+    It is illegal by the return at `last`, where that is known, and mostly no earlier: two tries decide that.
+    """
     returns = sorted(operation.return_ for operation in operations if operation.return_ != INFINITY)
-    legal, illegal = -1, len(returns) - 1
+    legal, illegal = -1, len(returns) - 1 if last is None else returns.index(last)
+    tries = [] if last is None else [illegal - 1]
     while illegal - legal > 1:
-        middle = (legal + illegal) // 2
+        middle = tries.pop() if tries else (legal + illegal) // 2
         if _is_illegal(_prefix(operations, returns[middle]), shrinking):
             illegal = middle
         else:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 from busy_registers import BusyRegister, busy_history
 
@@ -14,6 +16,9 @@ from faultline.checkers.linearizability.operations import INFINITY, OBSERVE, SWA
 from faultline.checkers.linearizability.refutation import refute
 from faultline.checkers.linearizability.verify import fault_of, fault_of_relaxation, fault_of_set
 from faultline.checkers.porcupine.budget import Budget
+from faultline.harness.history import History
+from faultline.harness.operation import Operation
+from faultline.harness.outcome import Outcome, ok
 from faultline.harness.verdict import Verdict
 
 PLAIN = BusyRegister()
@@ -161,3 +166,40 @@ def test_many_clients_with_unique_values_are_refuted_by_the_few_operations_that_
     assert len(refutation.certificate.relaxed) <= 6
     assert fault_of(refutation.certificate) == ""
     assert LinearizabilityChecker().check(history).verdict is Verdict.VIOLATION
+
+
+def test_strings_of_fifty_clients_are_decided_key_by_key_within_the_default_budget() -> None:
+    history = _late_texts(3, operations=1200)
+    result = LinearizabilityChecker("kv").check(history)
+    assert result.detail["illegal_keys"] == 4 and result.detail["unknown_keys"] == {}
+    assert LinearizabilityChecker("kv").check(_late_texts(3, operations=1200, is_changed=False)).verdict is Verdict.PASS
+
+
+def _late_texts(seed: int, operations: int, is_changed: bool = True) -> History:
+    """Return strings that 50 clients read and append to; one late get of each answers a text of long before.
+
+    Half of the texts that are appended may repeat, so that no monitor decides.
+    """
+    rng, history, time = random.Random(seed), History(), 0
+    texts: dict[str, list[str]] = {key: [""] for key in "abcd"}
+    under_way: dict[int, tuple[int, Outcome | None]] = {}
+    changed: set[str] = set()
+    while len(history) < operations or under_way:
+        time += 1
+        client = rng.randrange(50)
+        row, outcome = under_way.pop(client, (-1, None))
+        if row < 0 and len(history) < operations:
+            f, key = rng.choice(("get", "append")), rng.choice("abcd")
+            text = None if f == "get" else f"{rng.randrange(40) if rng.random() < 0.5 else len(history)};"
+            under_way[client] = (history.invoke(Operation(client, f, key, text), time, client, "n1"), None)
+        elif row >= 0 and outcome is not None:
+            history.complete(row, outcome, time)
+        elif row >= 0:
+            key, text = history.key[row] or "", history.value[row]
+            if text is not None:
+                texts[key].append(texts[key][-1] + text)
+            is_late = text is None and is_changed and len(history) > 0.8 * operations and key not in changed
+            changed.update({key} if is_late else ())
+            seen = texts[key][-30:][0] if is_late else texts[key][-1]
+            under_way[client] = (row, ok(seen if text is None else None))
+    return history

@@ -6,4 +6,5 @@ batch        one call for all keys, on the native kernel where there is one, els
 native       finding and calling the kernel; build_kernel compiles `native/kernel.c` when the package is installed
 dovetail     the same in plain Python: zones, the near-linear monitor, and for the other keys slots, the search
 problem      one key for those two; replay proves the orders that they find
+proofs       the certificate of an illegal key, made by the forward frontier, in C or in frontier, and verified
 """
