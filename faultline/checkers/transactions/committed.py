@@ -25,8 +25,7 @@ _NOT_READ = -2
 def committed_registers(columns: TransactionColumns, versions: RegisterVersions) -> Committed:
     """Return the committed transactions on registers."""
     writer = versions.committed_writer(columns)
-    # In the order of the program: what a transaction may read depends on what it had read before.
-    read = np.sort(versions.external_read)
+    read = _reads_of_others(columns)
     seen = versions.version[read]
     source = np.where(versions.unset[seen], -1, np.where(writer[seen] >= 0, writer[seen], _NOT_READ))
     happened = columns.outcome == OK
@@ -57,6 +56,14 @@ def committed_lists(columns: TransactionColumns, versions: ListVersions) -> Comm
             chain.append(transaction)
             witness.setdefault(transaction, int(columns.owner[versions.longest[key]]))
     return _committed(columns, versions.happened(columns), read, source, witness, chains)
+
+
+def _reads_of_others(columns: TransactionColumns) -> Integers:
+    """Return the reads, in order, before which their transaction wrote nothing to their key."""
+    code = (columns.owner * len(columns.keys) + columns.key).tolist()
+    first_write = {code[micro]: micro for micro in np.flatnonzero(~columns.is_read)[::-1].tolist()}
+    reads = np.flatnonzero(columns.is_read & (columns.outcome[columns.owner] == OK)).tolist()
+    return np.array([m for m in reads if m < first_write.get(code[m], len(code))], dtype=np.int64)
 
 
 def _first_uses(columns: TransactionColumns) -> Integers:
@@ -94,7 +101,7 @@ def _committed(
             sessions.append([])
         transaction = Transaction(rows[one], session, len(sessions[session]), invoke[one])
         transaction.completed = OPEN if complete[one] >= NEVER else complete[one]
-        transaction.witness = -1 if outcome[one] == OK else rows[witness[one]]
+        transaction.witness = rows[witness[one]] if outcome[one] != OK and one in witness else -1
         sessions[session].append(number)
         transactions.append(transaction)
     owner, key = columns.owner.tolist(), columns.key.tolist()

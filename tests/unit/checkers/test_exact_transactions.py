@@ -240,3 +240,11 @@ def test_strict_serializability_of_registers_searches_with_real_time():
     result = judge("strict-serializable", history).check(history)
     assert result.verdict is Verdict.VIOLATION
     assert "had completed before" in result.sentence
+
+
+def test_reads_count_in_the_order_in_which_they_were_made():
+    """Read committed lets a transaction see y of another, and x only before: the first read came first."""
+    history = at_once([("w", "x", 1)], [("w", "x", 2), ("w", "y", 2)], [("r", "x", 1), ("r", "y", 2)])
+    assert judge("read-committed", history).check(history).verdict is Verdict.PASS
+    back = at_once([("w", "x", 1)], [("r", "x", 1), ("w", "x", 2)], [("r", "x", 2), ("r", "x", 1)])
+    assert judge("read-committed", back).check(back).verdict is Verdict.VIOLATION
