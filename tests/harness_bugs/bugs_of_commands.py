@@ -141,7 +141,7 @@ BUGS = (
     HarnessBug(
         name="empty-history-passes",
         breaks="A history without operations is a pass.",
-        place="faultline.checkers.files:_Check.one",
+        place="faultline.checkers.files:check_history",
         before="verdict=Verdict.VACUOUS",
         after="verdict=Verdict.PASS",
         caught_by=_FILES,
