@@ -6,8 +6,9 @@
 
 Every client always has an operation open, which is as much contention as there can be. Kinds: `unique` reads and writes
 values that are all different, `unique-cas` also replaces them, `five` reads and writes five values, `five-cas` also
-replaces those. In some histories one read is changed, at nine tenths; in histories with crashes one operation in so
-many never returns. Figures are milliseconds of processor time from columns to verdicts that have been replayed, the
+replaces those, and `five-blind-cas` replaces them a third of the time without looking what is there. In some histories
+one read is changed, at nine tenths; in some the value of so many writes is that of the write before, the first of them
+in the middle; in histories with crashes one operation in so many never returns. Figures are milliseconds of processor time from columns to verdicts that have been replayed, the
 least of three, and the peak memory of the process afterwards; encoding is measured by itself.
 """
 
@@ -48,17 +49,19 @@ class _Key:
     def __init__(self, kind: str, clients: int, rng: random.Random) -> None:
         self.rng, self.clients, self.state, self.written = rng, clients, 0, 0
         self.has_cas, self.is_unique = kind.endswith("cas"), kind.startswith("unique")
+        self.is_blind = kind.endswith("blind-cas")
 
     def operation(self) -> list[int]:
         """Return the kind, demand and produce of the next operation."""
-        draw = self.rng.random()
-        if draw < 0.5:
+        draw, (reads, writes) = self.rng.random(), (1 / 3, 2 / 3) if self.is_blind else (0.5, 0.75)
+        if draw < reads:
             return [OBSERVE, 0, 0]
         self.written += 1
         value = self.written if self.is_unique else 1 + int(self.rng.random() * 5)
-        if not self.has_cas or draw < 0.75:
+        if not self.has_cas or draw < writes:
             return [WRITE, 0, value]
-        expected = self.state if self.is_unique or self.rng.random() < 0.5 else 1 + int(self.rng.random() * 5)
+        looks = self.is_unique or (not self.is_blind and self.rng.random() < 0.5)
+        expected = self.state if looks else 1 + int(self.rng.random() * 5)
         return [SWAP, expected, value] if expected != value else [OBSERVE, 0, 0]
 
     def take_effect(self, operation: list[int]) -> None:
@@ -79,14 +82,21 @@ def register_history(
     keys: int = 1,
     crashes: float = 0.0,
     is_corrupted: bool = False,
+    repeats: int = 0,
     seed: int = 1,
 ) -> Columns:
-    """Return the columns of a history of `operations` operations; `crashes` is the share of those that never return."""
+    """Return the columns of a history of `operations` operations; `crashes` is the share of those that never return.
+
+    So many writes as `repeats` says put the value of the write before, from the middle on: they, and every operation on
+    their value, get the other number.
+    """
     rng = random.Random(seed)
     columns, base = Columns(list(range(keys)), [None]), 0
     for key in range(keys):
         register = _Key(kind, clients, rng)
         rows = sorted(_carried_out(register, operations // keys, crashes), key=lambda row: row[3])
+        if repeats:
+            rows = _with_repeats(rows, register.written, repeats)
         if is_corrupted:
             _corrupt(rows)
         for name, column in zip(("kind", "demand", "produce", "call", "return_"), zip(*rows)):
@@ -127,6 +137,14 @@ def _corrupt(rows: list[tuple[int, int, int, int, int]]) -> None:
     rows[late] = (OBSERVE, early[2], 0, *rows[late][3:])
 
 
+def _with_repeats(
+    rows: list[tuple[int, int, int, int, int]], written: int, repeats: int
+) -> list[tuple[int, int, int, int, int]]:
+    """Return `rows` with every second value from the middle on, so many as `repeats`, replaced by the one before."""
+    again = range(written // 2 + 1, min(written, written // 2 + 2 * repeats) + 1, 2)
+    return [(kind, d - (d in again), p - (p in again), *times) for kind, d, p, *times in rows]  # type: ignore[misc]
+
+
 def _measure(columns: Columns, engine: str | None) -> dict[str, object]:
     best, verdicts = float("inf"), ""
     for _ in range(REPETITIONS):
@@ -151,6 +169,14 @@ def synthetic(operations: int) -> Iterator[tuple[str, Callable[[], Columns]]]:
                 yield f"{kind}, {clients} clients, {size}", partial(register_history, kind, clients, size)
             corrupted = partial(register_history, kind, 10, size, is_corrupted=True)
             yield f"{kind}, 10 clients, {size}, a read changed", corrupted
+        for repeats in (1, size // 100):
+            repeated = partial(register_history, "unique", 50, size, repeats=repeats)
+            yield f"unique, 50 clients, {size}, {repeats} repeated", repeated
+            name = f"unique, 50 clients, {size}, {repeats} repeated, a read changed"
+            yield name, partial(repeated, is_corrupted=True)
+        for seed in range(1, 11 if size == 1_000 else 2):
+            blind = partial(register_history, "five-blind-cas", 50, size, seed=seed)
+            yield f"five-blind-cas, 50 clients, {size}, seed {seed}", blind
         for kind in ("unique-cas", "five-cas"):
             yield f"{kind}, 10 clients, {size}, a fifth crash", partial(register_history, kind, 10, size, crashes=0.2)
         yield f"five-cas, 50 clients, {size} on 100 keys", partial(register_history, "five-cas", 50, size, keys=100)

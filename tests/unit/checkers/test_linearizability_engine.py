@@ -227,3 +227,18 @@ def test_plain_python_can_be_asked_for_and_the_reason_is_told(monkeypatch):
             check_columns(columns_of([]), engine="native")
     finally:
         kernel.cache_clear()
+
+
+LEAVING = [(SWAP, 1, value, 10, 40 + value) for value in range(2, 8)]
+"""Six compare-and-sets that are open at once, each of which leaves the value 1."""
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(("writes", "legality"), [(6, OK), (5, ILLEGAL)])
+def test_a_value_must_be_put_as_often_as_compare_and_sets_leave_it(engine, writes, legality):
+    """Without rule R8 the orders of the other writes are tried first, and found to be in vain one after the other."""
+    others = [(WRITE, None, 10 + number, 10, 100 + number) for number in range(12)]
+    reads = [(OBSERVE, 10 + number, None, 11, 200 + number) for number in range(12)]
+    fields = [(WRITE, None, 1, number, 30 + number) for number in range(writes)] + LEAVING + others + reads
+    result = judge(operations(*fields), engine, budget=200, method="search")
+    assert (result.legality, result.engine) == (legality, "slots")

@@ -18,6 +18,11 @@ R4  A pending operation is used only when it makes an open operation, or another
 R5  Values that no operation will look for any more are one *dead* value. Observers are counted while the search goes.
 R6  When the operation that returns next demands what nothing open or pending can supply, turn back.
 R7  A value is not left while an operation must still find it and none is left that brings it back.
+R8  A value must be put often enough. A compare-and-set leaves the value that it demands, so each needs an operation of
+    its own that puts it, if the state is not that value: one not linearized yet and called before the compare-and-set
+    returns. So when more open compare-and-sets demand a value by some return than there are operations of that kind
+    called before it, one more for the state, turn back. An operation that only observes needs one such. Where no
+    compare-and-set returned, this gains less than it costs, and is not asked.
 
 Choices are tried in order of return, but those that put the value that the operation returning next demands come first.
 
@@ -66,6 +71,9 @@ class _Search:
         self.seers: dict[int, int] = {}
         self.producers: dict[int, int] = {}
         self._count_all()
+        self.all_producers = self.producers.copy()
+        self.has_swaps = not problem.has_appends and any(problem.kind[i] == SWAP for i in problem.by_return)
+        self.called_producers = _called_producers(problem) if self.has_swaps else {}
         self.last_get = last_gets(problem) if problem.has_appends else {}
         self.group_of, self.members = self._groups()
         self.suppliers: dict[int, list[Group]] = {}
@@ -152,7 +160,8 @@ class _Search:
             # A configuration that was reached without a choice is neither looked up nor remembered: walking on is
             # cheaper, and the configuration in which there was a choice is remembered.
             if forced or not self._is_visited():
-                choices = self._choices(problem.return_at[by_return[self.rank]])
+                if not self._is_short():
+                    choices = self._choices(problem.return_at[by_return[self.rank]])
                 if not choices:
                     self._remember_furthest()
             forced = len(choices) == 1
@@ -223,6 +232,25 @@ class _Search:
         if any(all(used.get(group, 0) >= count for group, count in before.items()) for before in known):
             return True
         known.append(used)
+        return False
+
+    def _is_short(self) -> bool:
+        """Return whether open operations must find a value more often by some return than it can be put (R8)."""
+        problem = self.problem
+        if not self.has_swaps:
+            return False
+        owed: dict[int, int] = {}
+        # A window is in order of return: the compare-and-sets so far must all be linearized by the return of this one.
+        for i in self.windows[self.rank]:
+            kind, value = problem.kind[i], problem.demand[i]
+            if kind not in (OBSERVE, SWAP) or self.ahead & self.bit[i]:
+                continue
+            if kind == SWAP:
+                owed[value] = owed.get(value, 0) + 1
+            linearized = self.all_producers.get(value, 0) - self.producers.get(value, 0)
+            supply = self.called_producers[i] - linearized + (self.state == value)
+            if supply < (owed[value] if kind == SWAP else 1):
+                return True
         return False
 
     def _observe_at_once(self) -> None:
@@ -352,6 +380,21 @@ class _Search:
         return group[0] == WRITE or group[1] == self.state
 
 
+def _called_producers(problem: Problem) -> dict[int, int]:
+    """Return for each completed operation how many that put the value which it demands are called before it returns."""
+    called: dict[int, int] = {}
+    found: dict[int, int] = {}
+    position = 0
+    for i in problem.by_return:
+        while position < len(problem.by_call) and problem.call_at[problem.by_call[position]] < problem.return_at[i]:
+            j = problem.by_call[position]
+            if problem.kind[j] >= WRITE:
+                called[problem.produce[j]] = called.get(problem.produce[j], 0) + 1
+            position += 1
+        found[i] = called.get(problem.demand[i], 0)
+    return found
+
+
 def search_slots(problem: Problem, budget: Budget) -> Decision:
     """Search a linearization of `problem` within `budget`; positions are those in the problem."""
     return _Search(problem).run(budget)
@@ -360,7 +403,7 @@ def search_slots(problem: Problem, budget: Budget) -> Decision:
 def refuted_beginning(problem: Problem, budget: Budget) -> tuple[list[int], list[int]]:
     """Return a beginning of an order and the operations that need not come next, once the search gave up at `budget`.
 
-    Both are empty when it comes to an end, or has not tried anything in full. R1 to R7 hold: an order that goes on so
+    Both are empty when it comes to an end, or has not tried anything in full. R1 to R8 hold: an order that goes on so
     may be possible, but then there is another one as well.
     """
     search = _Search(problem)

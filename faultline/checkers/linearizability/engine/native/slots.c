@@ -1,4 +1,4 @@
-/* The slot search: see ../slots.py, which explains the idea and the rules R1 to R7 that are only named here.
+/* The slot search: see ../slots.py, which explains the idea and the rules R1 to R8 that are only named here.
 
    Differences are of representation only: masks are words, visited configurations stand in an open-addressing table,
    and the pending operations used so far are a node of a tree that grows with the search, compared by what differs. */
@@ -37,6 +37,10 @@ typedef struct {
     int32_t *observers;     /* by value: who may still look for it */
     int32_t *seers;         /* by value: completed operations, not linearized yet, that must find it */
     int32_t *producers;     /* by value: operations, not linearized yet, that put it */
+    int32_t *all_producers; /* by value: linearized or not */
+    int has_swaps;          /* a compare-and-set returned */
+    int32_t *called_producers; /* by completed operation: those of the value it demands that are called before it returns */
+    int32_t *leaving, *owed, *owed_stamp; /* open compare-and-sets in order of return; by value: how many so far */
     int32_t *last_get;      /* by value, with appends: the last rank that looks for what begins with it */
     /* pending operations, in groups of equal ones */
     int32_t groups, pending;
@@ -148,6 +152,25 @@ static void count_observers(Search *s) {
     }
 }
 
+/* For R8: which producers of a value may come before a completed operation that demands it. */
+static void count_producers(Search *s) {
+    const Problem *p = s->p;
+    int32_t *called = TAKE_ZEROED(p->arena, int32_t, p->values), c = 0;
+    s->called_producers = TAKE(p->arena, int32_t, p->size);
+    s->all_producers = TAKE(p->arena, int32_t, p->values);
+    s->leaving = TAKE(p->arena, int32_t, s->slots + 1);
+    s->owed = TAKE(p->arena, int32_t, p->values);
+    s->owed_stamp = TAKE_ZEROED(p->arena, int32_t, p->values);
+    memcpy(s->all_producers, s->producers, (size_t)p->values * sizeof *s->all_producers);
+    for (int32_t r = 0; r < p->completed; r++) {
+        int32_t i = p->by_return[r];
+        for (; c < p->size && p->call_at[p->by_call[c]] < p->return_at[i]; c++)
+            if (p->kind[p->by_call[c]] >= WRITE) called[p->produce[p->by_call[c]]]++;
+        s->called_producers[i] = called[p->demand[i]];
+        s->has_swaps |= p->kind[i] == SWAP;
+    }
+}
+
 static int is_alive(const Search *s, int32_t value) {
     if (value == DEAD) return 0;
     return s->p->appends ? s->last_get[value] >= s->rank : s->observers[value] > 0;
@@ -225,6 +248,7 @@ static void prepare(Search *s) {
     const Problem *p = s->p;
     assign_slots(s);
     count_observers(s);
+    if (!p->appends) count_producers(s);
     group_pending(s);
     index_groups(s);
     s->write_stamp = TAKE_ZEROED(p->arena, int32_t, p->values);
@@ -405,6 +429,36 @@ static int can_be_supplied(const Search *s, int32_t next, int32_t suppliers, int
     if (!has_pending) return 0;
     for (int32_t g = s->by_produce[p->demand[next]]; g != NOBODY; g = s->next_by_produce[g])
         if (is_available(s, g)) return 1;
+    return 0;
+}
+
+/* How often the value that a completed operation demands may still be put before it returns. */
+static int32_t supply_of(const Search *s, int32_t i) {
+    int32_t value = s->p->demand[i];
+    return s->called_producers[i] - (s->all_producers[value] - s->producers[value]) + (s->state == value);
+}
+
+/* R8: whether more open operations must find a value before some return than it can be put before that. */
+static int is_short(Search *s) {
+    const Problem *p = s->p;
+    int32_t count = 0;
+    if (!s->has_swaps) return 0;
+    s->stamp++;
+    for (int32_t slot = 0; slot < s->slots; slot++) {
+        int32_t i = s->in_slot[slot], k = count;
+        if (i == NOBODY || is_ahead(s, slot) || (p->kind[i] != OBSERVE && p->kind[i] != SWAP)) continue;
+        if (supply_of(s, i) < 1) return 1;
+        if (p->kind[i] == OBSERVE) continue;
+        for (; k > 0 && p->return_at[s->leaving[k - 1]] > p->return_at[i]; k--) s->leaving[k] = s->leaving[k - 1];
+        s->leaving[k] = i;
+        count++;
+    }
+    for (int32_t k = 0; k < count; k++) {
+        int32_t i = s->leaving[k], value = p->demand[i];
+        if (s->owed_stamp[value] != s->stamp) s->owed[value] = 0;
+        s->owed_stamp[value] = s->stamp;
+        if (++s->owed[value] > supply_of(s, i)) return 1;
+    }
     return 0;
 }
 
@@ -599,9 +653,8 @@ static int run_search(Search *s, int64_t steps_max, double deadline_s) {
         if (is_ahead(s, s->slot[p->by_return[s->rank]])) continue;
         if (!is_alive(s, s->state)) s->state = DEAD;
         int32_t begin = (int32_t)s->candidates.count, count = 0;
-        int is_hopeless = !is_forced && is_visited(s);
-        if (!is_hopeless) {
-            count = gather_candidates(s);
+        if (is_forced || !is_visited(s)) {
+            count = is_short(s) ? 0 : gather_candidates(s);
             if (!count) remember_furthest(s);
         }
         if (count == 1) {
