@@ -4,7 +4,8 @@ descriptions the sequential specifications by name; models and data_types: what 
 data_type    the road from the rows of a history to a finding, and where kinds of objects differ on it
 registers, kv, objects   the three kinds; operations: rows as demands on, and changes of, a register
 decision     the one answer of every engine, monitor and search
-search       registers: the engine, and the first return that cannot be explained; generic: the same for any model
+search       registers: the engine, and the first return that cannot be explained; generic: the same for any model,
+             with generic_search, whose forms are generic_native and generic_walk, and generic_proof, which checks it
 refutation   an engine's refusal made a certificate (certificates), which verify verifies; proof: certificates in files
 referee      the port of Porcupine, which confirms refusals of other models; witness replays linearizations
 evidence     an illegal register made small by minimise, or told as one moment by cuts; classify and losses name it;

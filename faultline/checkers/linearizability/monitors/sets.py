@@ -32,7 +32,7 @@ Decide = Callable[[Sequence[Sequence[Operation[Call, Any]]]], list[Decision]]
 
 
 class _Value:
-    """What the operations on one value tell.
+    """The operations on one value, sorted by what they tell.
 
     `first` is the earliest return and `last` the latest call of the operations in `saw`, which holds all that saw the
     value but the add and the remove. `is_hard`: the value needs the search.
