@@ -162,8 +162,8 @@ BUGS = (
         name="merged-parts-take-the-first-verdict",
         breaks="A history that was judged in parts has the verdict of its first part.",
         place="faultline.checkers.merging:merged",
-        before="verdict = merge(result.verdict for result in results)",
-        after="verdict = results[0].verdict",
+        before="verdict = merge(result.verdict for result in telling)",
+        after="verdict = telling[0].verdict",
         caught_by=_PARTS,
     ),
     HarnessBug(
@@ -178,8 +178,8 @@ BUGS = (
         name="last-part-is-dropped",
         breaks="The last part of a large history is not judged.",
         place="faultline.checkers.merging:merged",
-        before="verdict = merge(result.verdict for result in results)",
-        after="results = results[: max(1, len(results) - 1)]\n    verdict = merge(each.verdict for each in results)",
+        before="telling = [",
+        after="results = results[: max(1, len(results) - 1)]\n    telling = [",
         caught_by=_PARTS,
     ),
 )
