@@ -88,9 +88,7 @@ def summarise(
     missing = scheduled - finished
     lost = missing > 0 and journal.ending is not None and not (ending.interrupted or ending.stopped)
     verdict = campaign_verdict(remains, finished=not missing, failed=bool(ending.failure) or lost)
-    stopped = "interrupted" if ending.interrupted else "not finished" if missing else ""
-    stopped = "stopped at a violation" if ending.stopped and missing and not ending.interrupted else stopped
-    first = campaign_sentence(plan.name, verdict, cells, finished, scheduled, stopped)
+    first = campaign_sentence(plan.name, verdict, cells, finished, scheduled, _why_incomplete(ending, missing))
     troubles = tuple(_troubles(plan, cells, journal, missed, missing))
     reached = {mark: runs for mark, runs in marks.items() if runs}
     return CampaignSummary(
@@ -242,6 +240,15 @@ def _told(cells: Sequence[CellSummary], signatures: Sequence[SignatureSummary]) 
         if len(own) > _SIGNATURES_TOLD:
             lines.append(f"  … and {plural(len(own) - _SIGNATURES_TOLD, 'rarer kind')} of violation, in the report.")
     return lines
+
+
+def _why_incomplete(ending: Ending, missing: int) -> str:
+    """Return the reason, in a few words, for `missing` runs; '' when there are none."""
+    if ending.interrupted:
+        return "interrupted"
+    if not missing:
+        return ""
+    return "stopped at a violation" if ending.stopped else "not finished"
 
 
 def _troubles(

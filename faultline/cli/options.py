@@ -123,7 +123,9 @@ def as_floors(pairs: tuple[str, ...]) -> dict[str, float]:
 
 
 stop_option = click.option(
-    "--stop-at-violation", is_flag=True, help="Judge while a run goes on, and stop at the first violation."
+    "--stop-at-violation",
+    is_flag=True,
+    help="Judge while a run goes on, and stop at the first violation [default: judge it when it has ended].",
 )
 
 

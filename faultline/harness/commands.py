@@ -36,8 +36,6 @@ def run_command(request: RunRequest, hosts: str = "") -> str:
             words += [f"--{name}", str(getattr(request, name))]
     if request.duration_s is not None:
         words += ["--duration", str(request.duration_s)]
-    if request.beyond_promise:
-        words += ["--beyond-promise"]
-    if request.stop_at_violation:
-        words += ["--stop-at-violation"]
+    flags = {"--beyond-promise": request.beyond_promise, "--stop-at-violation": request.stop_at_violation}
+    words += [flag for flag, is_set in flags.items() if is_set]
     return shlex.join([*words, "--seed", str(request.seed)])

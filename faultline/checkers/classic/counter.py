@@ -18,11 +18,11 @@ O(n log n): the least bound over each read's time comes from a stack of minima a
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from faultline.checkers.common.conclusion import Case, Conclusion
+from faultline.checkers.common.minima import Minima
 from faultline.checkers.common.shape import expect_functions, integer, wrong_shape
 from faultline.checkers.common.words import client, counted
 from faultline.harness.history import OPEN, History
@@ -32,13 +32,12 @@ from faultline.harness.verdict import CheckResult
 if TYPE_CHECKING:
     from faultline.checkers.incremental.counters import IncrementalCounters
 
-__all__ = ["OUT_OF_BOUNDS", "SIGNS", "CounterChecker", "Minima", "bounds_of_reads"]
+__all__ = ["OUT_OF_BOUNDS", "CounterChecker", "bounds_of_reads"]
 
 OUT_OF_BOUNDS = "counter-out-of-bounds"
 
 _EXPECTED = "`add`, `increment` or `decrement` with an integer, and `read` that answers one."
-SIGNS = {"add": 1, "increment": 1, "decrement": -1}
-"""The functions that change a counter, with the sign of their amount."""
+_SIGNS = {"add": 1, "increment": 1, "decrement": -1}
 
 
 class CounterChecker:
@@ -53,11 +52,11 @@ class CounterChecker:
         """Return the twin that judges while a run goes on."""
         from faultline.checkers.incremental.counters import IncrementalCounters
 
-        return IncrementalCounters(self.initial)
+        return IncrementalCounters(self.initial, _SIGNS)
 
     def check(self, history: History, run: RunRecord | None = None) -> CheckResult:
         """Return the verdict on every counter of `history`; of `run` nothing is needed."""
-        expect_functions(self.name, history, (*SIGNS, "read"), _EXPECTED)
+        expect_functions(self.name, history, (*_SIGNS, "read"), _EXPECTED)
         conclusion = Conclusion(self.name, history)
         for key, rows in history.rows_by_key().items():
             self._judge(conclusion, key, rows)
@@ -92,7 +91,7 @@ class CounterChecker:
         delta = 1 if value is None and f != "add" else integer(self.name, history, row, value, _EXPECTED)
         if delta < 0 and f != "add":
             raise wrong_shape(self.name, history, row, f"has the negative amount {delta}", _EXPECTED)
-        return SIGNS[f] * delta
+        return _SIGNS[f] * delta
 
 
 def _told_span(lower: int, upper: int) -> str:
@@ -126,34 +125,3 @@ def _events(history: History, rows: Sequence[int]) -> Iterator[tuple[int, int, b
         if history.complete_index[row] != OPEN and history.outcome[row] == "ok"
     ]
     return iter(sorted(events))
-
-
-class Minima:
-    """A number that moves over time, and its least value from any past moment until now.
-
-    Kept as a stack: values grow from the bottom to the top, and each covers the time from `since` on.
-    """
-
-    def __init__(self, value: int) -> None:
-        self._now = value
-        self._covers = [-1]
-        self._values = [value]
-
-    def move(self, index: int, delta: int) -> None:
-        """Change the number by `delta` at `index`."""
-        self._now += delta
-        covers = index
-        while self._values and self._values[-1] >= self._now:
-            covers = self._covers.pop()
-            self._values.pop()
-        self._covers.append(covers)
-        self._values.append(self._now)
-
-    def forget(self, before: int) -> None:
-        """Forget what only matters to questions about times before `before`."""
-        first = bisect_right(self._covers, before) - 1
-        del self._covers[:first], self._values[:first]
-
-    def since(self, index: int) -> int:
-        """Return the least value from `index` until now."""
-        return self._values[bisect_right(self._covers, index) - 1]

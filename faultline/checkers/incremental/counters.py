@@ -12,7 +12,9 @@ State per counter: two bounds, and their extremes since the call of the oldest o
 
 from __future__ import annotations
 
-from faultline.checkers.classic.counter import SIGNS, Minima
+from collections.abc import Mapping
+
+from faultline.checkers.common.minima import Minima
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import Outcome
 
@@ -46,12 +48,15 @@ class _Counter:
 
 
 class IncrementalCounters:
-    """Additions to and reads of a counter for each key, which begins with `initial`."""
+    """Additions to and reads of a counter for each key, which begins with `initial`.
+
+    `signs` are the functions that add, with the sign of their amounts.
+    """
 
     name = "counter"
 
-    def __init__(self, initial: int) -> None:
-        self._initial = initial
+    def __init__(self, initial: int, signs: Mapping[str, int]) -> None:
+        self._initial, self._signs = initial, signs
         self._counters: dict[str | None, _Counter] = {}
         self._open: dict[int, tuple[_Counter, int | None]] = {}
         self._now = 0
@@ -65,9 +70,9 @@ class IncrementalCounters:
             self._open[row] = counter, None
             return
         amount = 1 if operation.value is None and operation.f != "add" else operation.value
-        if operation.f not in SIGNS or type(amount) is not int:
+        if operation.f not in self._signs or type(amount) is not int:
             raise ValueError(f"{operation.f} of {operation.value!r} is no addition to a counter")
-        delta = SIGNS[operation.f] * amount
+        delta = self._signs[operation.f] * amount
         counter.move(self._now, delta, is_begin=True)
         self._open[row] = counter, delta
 

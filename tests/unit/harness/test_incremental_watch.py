@@ -8,6 +8,8 @@ from dataclasses import replace
 import msgspec
 import pytest
 
+from faultline.cli.single_run import carry_out
+from faultline.harness.incremental import incremental_checkers
 from faultline.harness.judge import judge
 from faultline.harness.plan import Plan
 from faultline.harness.planning import RunRequest, make_plan
@@ -127,3 +129,32 @@ def test_an_incremental_checker_that_raises_is_told_and_the_run_goes_on():
     assert judgement.verdict is Verdict.HARNESS_ERROR
     assert "a bug of the plug-in" in judgement.sentence
     assert judgement.checks[0].verdict is Verdict.PASS
+
+
+WATCHED = [
+    *(("consistent-core", each) for each in ("register", "read-write", "set", "sequential", "counter", "unique-ids")),
+    *(("paxos-kv", each) for each in ("register", "set", "counter", "transfer")),
+    *(("quorum-register", "read-write"), ("partitioned-kv", "register"), ("range-kv", "register")),
+    ("transactional-kv", "bank"),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("system", "workload"), WATCHED)
+def test_runs_of_correct_systems_are_watched_and_never_stop(system, workload):
+    for seed in range(3):
+        request = RunRequest(
+            system=system, workload=workload, seed=seed, faults=("partition", "kill"), stop_at_violation=True
+        )
+        assert incremental_checkers(resolve(request).checkers)
+        record, judgement = ran(request)
+        assert record.stopped_by is None
+        assert judgement.errors == []
+        assert judgement.verdict is Verdict.PASS
+
+
+def test_the_command_line_says_when_no_check_judges_while_the_run_goes_on(tmp_path, capsys):
+    for workload, is_told in (("append", True), ("register", False)):
+        request = msgspec.structs.replace(REQUEST, workload=workload, planted_bugs=(), faults=(), operations=10)
+        carry_out(request, tmp_path, shrinks=False)
+        assert ("--stop-at-violation has no effect" in capsys.readouterr().err) is is_told
