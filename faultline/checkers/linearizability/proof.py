@@ -35,7 +35,7 @@ from faultline.harness.errors import UsageError
 from faultline.harness.history import History
 from faultline.harness.verdict import Verdict, merge
 
-__all__ = ["MODELS_WITH_PROOFS", "Proof", "proof_of", "verdict_of"]
+__all__ = ["MODELS_WITH_PROOFS", "Proof", "ProvedKey", "ProvedOperation", "proof_of", "verdict_of"]
 
 MODELS_WITH_PROOFS = ("register", "cas-register", "kv")
 """The models whose verdicts have certificates."""
@@ -69,7 +69,7 @@ class ProvedKey(msgspec.Struct, frozen=True, omit_defaults=True):
     configurations: tuple[Configuration, ...] | None = None
 
 
-class Proof(msgspec.Struct, frozen=True, tag="faultline-proof-1", tag_field="format"):
+class Proof(msgspec.Struct, frozen=True, tag="faultline proof 1", tag_field="format"):
     """The proof of the verdict on one history under `model`; the keys `undecided` have no certificate."""
 
     history: str

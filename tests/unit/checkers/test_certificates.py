@@ -168,7 +168,7 @@ def test_many_clients_with_unique_values_are_refuted_by_the_few_operations_that_
     assert LinearizabilityChecker().check(history).verdict is Verdict.VIOLATION
 
 
-def test_strings_of_fifty_clients_are_decided_key_by_key_within_the_default_budget() -> None:
+def test_strings_of_fifty_clients_whose_texts_repeat_are_decided_key_by_key() -> None:
     history = _late_texts(3, operations=1200)
     result = LinearizabilityChecker("kv").check(history)
     assert result.detail["illegal_keys"] == 4 and result.detail["unknown_keys"] == {}
