@@ -6,7 +6,7 @@
 
 Every client always has an operation open, which is as much contention as there can be. Kinds: `unique` reads and writes
 values that are all different, `unique-cas` also replaces them, `five` reads and writes five values, `five-cas` also
-replaces those, and `five-blind-cas` replaces them a third of the time without looking what is there. In some histories
+replaces those, and `five-blind-cas` replaces them a third of the time whatever it holds. In some histories
 one read is changed, at nine tenths; in some the value of so many writes is that of the write before, the first of them
 in the middle; in histories with crashes one operation in so many never returns. Figures are milliseconds of processor
 time from columns to verdicts that have been replayed, the least of three, and the peak memory of the process

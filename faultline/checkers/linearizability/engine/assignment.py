@@ -39,7 +39,7 @@ TRIES_MIN, TRIES_PER_PAIR = 4096, 8
 
 
 class _Place(NamedTuple):
-    """What stands before and behind a value in its chain: how many values, the last call and the first return."""
+    """The place of a value in its chain: how many stand before it, their last call, and the first return behind it."""
 
     rank: int
     last_call: int

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from itertools import compress
 
 from faultline.checkers.linearizability.engine.columns import APPEND, Columns
-from faultline.checkers.linearizability.operations import AVOID, OBSERVE
+from faultline.checkers.linearizability.operations import AVOID, OBSERVE, WRITE
 
-__all__ = ["DEAD", "INITIAL", "NEVER", "Problem", "last_gets", "problem_of", "slots_of"]
+__all__ = ["DEAD", "INITIAL", "NEVER", "Problem", "called_producers", "last_gets", "problem_of", "slots_of"]
 
 INITIAL = 0
 """The number of the value at the beginning."""
@@ -127,3 +127,18 @@ def last_gets(problem: Problem) -> dict[int, int]:
         if longer in last:
             last[shorter] = max(last.get(shorter, -1), last[longer])
     return last
+
+
+def called_producers(problem: Problem) -> dict[int, int]:
+    """Return for each completed operation how many that put the value which it demands are called before it returns."""
+    called: dict[int, int] = {}
+    found: dict[int, int] = {}
+    position = 0
+    for i in problem.by_return:
+        while position < len(problem.by_call) and problem.call_at[problem.by_call[position]] < problem.return_at[i]:
+            j = problem.by_call[position]
+            if problem.kind[j] >= WRITE:
+                called[problem.produce[j]] = called.get(problem.produce[j], 0) + 1
+            position += 1
+        found[i] = called.get(problem.demand[i], 0)
+    return found

@@ -21,8 +21,7 @@ R7  A value is not left while an operation must still find it and none is left t
 R8  A value must be put often enough. A compare-and-set leaves the value that it demands, so each needs an operation of
     its own that puts it, if the state is not that value: one not linearized yet and called before the compare-and-set
     returns. So when more open compare-and-sets demand a value by some return than there are operations of that kind
-    called before it, one more for the state, turn back. An operation that only observes needs one such. Where no
-    compare-and-set returned, this gains less than it costs, and is not asked.
+    called before it, one more for the state, turn back. An operation that only observes needs one such.
 
 Choices are tried in order of return, but those that put the value that the operation returning next demands come first.
 
@@ -37,7 +36,15 @@ from typing import NamedTuple
 
 from faultline.checkers.linearizability.decision import Decision, Legality
 from faultline.checkers.linearizability.engine.columns import APPEND
-from faultline.checkers.linearizability.engine.problem import DEAD, INITIAL, NEVER, Problem, last_gets, slots_of
+from faultline.checkers.linearizability.engine.problem import (
+    DEAD,
+    INITIAL,
+    NEVER,
+    Problem,
+    called_producers,
+    last_gets,
+    slots_of,
+)
 from faultline.checkers.linearizability.operations import AVOID, OBSERVE, SWAP, WRITE
 from faultline.checkers.porcupine.budget import Budget
 
@@ -72,8 +79,9 @@ class _Search:
         self.producers: dict[int, int] = {}
         self._count_all()
         self.all_producers = self.producers.copy()
+        # Where no compare-and-set returned, R8 gains less than it costs.
         self.has_swaps = not problem.has_appends and any(problem.kind[i] == SWAP for i in problem.by_return)
-        self.called_producers = _called_producers(problem) if self.has_swaps else {}
+        self.called_producers = called_producers(problem) if self.has_swaps else {}
         self.last_get = last_gets(problem) if problem.has_appends else {}
         self.group_of, self.members = self._groups()
         self.suppliers: dict[int, list[Group]] = {}
@@ -160,7 +168,7 @@ class _Search:
             # A configuration that was reached without a choice is neither looked up nor remembered: walking on is
             # cheaper, and the configuration in which there was a choice is remembered.
             if forced or not self._is_visited():
-                if not self._is_short():
+                if not (self.has_swaps and self._is_short()):
                     choices = self._choices(problem.return_at[by_return[self.rank]])
                 if not choices:
                     self._remember_furthest()
@@ -236,10 +244,7 @@ class _Search:
 
     def _is_short(self) -> bool:
         """Return whether open operations must find a value more often by some return than it can be put (R8)."""
-        problem = self.problem
-        if not self.has_swaps:
-            return False
-        owed: dict[int, int] = {}
+        problem, owed = self.problem, dict[int, int]()
         # A window is in order of return: the compare-and-sets so far must all be linearized by the return of this one.
         for i in self.windows[self.rank]:
             kind, value = problem.kind[i], problem.demand[i]
@@ -247,9 +252,8 @@ class _Search:
                 continue
             if kind == SWAP:
                 owed[value] = owed.get(value, 0) + 1
-            linearized = self.all_producers.get(value, 0) - self.producers.get(value, 0)
-            supply = self.called_producers[i] - linearized + (self.state == value)
-            if supply < (owed[value] if kind == SWAP else 1):
+            supply = self.called_producers[i] - self.all_producers.get(value, 0) + self.producers.get(value, 0)
+            if supply + (self.state == value) < (owed[value] if kind == SWAP else 1):
                 return True
         return False
 
@@ -378,21 +382,6 @@ class _Search:
     def _is_legal_now(self, group: Group) -> bool:
         """Return whether pending operations of `group` are legal in this state."""
         return group[0] == WRITE or group[1] == self.state
-
-
-def _called_producers(problem: Problem) -> dict[int, int]:
-    """Return for each completed operation how many that put the value which it demands are called before it returns."""
-    called: dict[int, int] = {}
-    found: dict[int, int] = {}
-    position = 0
-    for i in problem.by_return:
-        while position < len(problem.by_call) and problem.call_at[problem.by_call[position]] < problem.return_at[i]:
-            j = problem.by_call[position]
-            if problem.kind[j] >= WRITE:
-                called[problem.produce[j]] = called.get(problem.produce[j], 0) + 1
-            position += 1
-        found[i] = called.get(problem.demand[i], 0)
-    return found
 
 
 def search_slots(problem: Problem, budget: Budget) -> Decision:
