@@ -20,7 +20,7 @@ from faultline.harness.errors import HarnessError
 
 __all__ = ["KERNEL_VERSION", "Engine", "check_natively", "engine_in_use", "kernel"]
 
-KERNEL_VERSION = 3
+KERNEL_VERSION = 4
 """The version that `native/kernel.c` must answer; it counts up with every change of the interface or of a verdict."""
 
 _LEGALITIES = (Legality.LEGAL, Legality.ILLEGAL, Legality.UNKNOWN)

@@ -16,7 +16,7 @@
 #include "kernel.h"
 #include "proofs.c"
 
-#define KERNEL_VERSION 3
+#define KERNEL_VERSION 4
 #define PATIENCE 8
 
 typedef struct {
