@@ -7,7 +7,6 @@ and the clock can be read after every answer.
 
 from __future__ import annotations
 
-import time
 from array import array
 from collections.abc import Sequence
 from functools import partial
@@ -67,8 +66,7 @@ def _opened(module: Any, part: Part[Any, Any, Any], budget: Budget, request: arr
         part.can_reach is not None,
         part.machine.initial,
         _UNLIMITED_STEPS if budget.steps_max is None else budget.steps_max,
-        # A deadline that is over is a tiny time limit: zero means none to the kernel.
-        0.0 if budget.deadline_s is None else max(budget.deadline_s - time.monotonic(), 1e-6),
+        budget.kernel_timeout_s(),
         *buffers,
     )
     if search == module.ffi.NULL:

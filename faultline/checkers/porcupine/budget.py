@@ -66,6 +66,11 @@ class Budget:
         """Return the seconds that are left, at least 0; None when there is no limit."""
         return None if self.deadline_s is None else max(0.0, self.deadline_s - time.monotonic())
 
+    def kernel_timeout_s(self) -> float:
+        """Return the seconds that are left as the native kernel takes them: 0 means no limit, so none left is tiny."""
+        rest_s = self.rest_s()
+        return 0.0 if rest_s is None else max(rest_s, 1e-6)
+
 
 UNLIMITED = Budget()
 """As long as it takes."""

@@ -110,6 +110,10 @@ def events_of(history):
     return [event for _, event in sorted(moments, key=lambda moment: moment[0])]
 
 
+NO_VIOLATION = (Verdict.PASS, Verdict.VACUOUS)
+"""A history without any answer is vacuous under a model by name."""
+
+
 @settings(max_examples=300)
 @given(histories("register"))
 def test_a_register_is_judged_alike_by_name_by_ones_own_model_and_by_events(history):
@@ -117,7 +121,7 @@ def test_a_register_is_judged_alike_by_name_by_ones_own_model_and_by_events(hist
     assert check_events(Register, events_of(history)) is expected
     for model in ("cas-register", Register):
         result = check(model, history)
-        assert (result.verdict is Verdict.PASS) is expected
+        assert (result.verdict in NO_VIOLATION) is expected
         assert set(result.evidence) <= set(history)
         assert bool(result.evidence) is not expected
 
@@ -128,4 +132,4 @@ def test_a_queue_is_judged_alike_by_name_by_ones_own_model_and_by_events(history
     expected = has_an_order(history, queue_step, (), REQUESTS["queue"][1])
     assert check_events(Queue, events_of(history)) is expected
     for model in ("linearizable-queue", Queue):
-        assert bool(check(model, history)) is expected
+        assert (check(model, history).verdict in NO_VIOLATION) is expected

@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import importlib
 import os
-import time
 from array import array
 from typing import Any, NamedTuple
 
@@ -100,7 +99,7 @@ def check_natively(
     buffers = list(map(module.ffi.from_buffer, _C_TYPES, arrays))
     steps_max = _UNLIMITED_STEPS if budget.steps_max is None else budget.steps_max
     # A deadline that is over is a tiny time limit: zero means none to the kernel.
-    timeout_s = 0.0 if budget.deadline_s is None else max(budget.deadline_s - time.monotonic(), 1e-6)
+    timeout_s = budget.kernel_timeout_s()
     # The order of arguments, and that of `_Answers.arrays`, is that of `native/kernel.h`.
     failure = module.lib.faultline_check(
         len(columns),

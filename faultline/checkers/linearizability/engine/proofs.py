@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from array import array
 from typing import Any
 
@@ -60,7 +59,7 @@ def _arguments(module: Any, columns: Columns) -> list[Any]:
 
 def _advance_natively(module: Any, columns: Columns, looks_max: int, budget: Budget) -> Frontier:
     told = array("q", bytes(8 * 6))
-    timeout_s = 0.0 if budget.deadline_s is None else max(budget.deadline_s - time.monotonic(), 1e-6)
+    timeout_s = budget.kernel_timeout_s()
     made = module.lib.faultline_refute(
         *_arguments(module, columns), looks_max, timeout_s, module.ffi.from_buffer("int64_t[]", told)
     )
