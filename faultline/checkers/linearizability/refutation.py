@@ -8,7 +8,7 @@ set, also among clients so many that the frontier of all of them is out of reach
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -26,7 +26,10 @@ from faultline.harness.errors import HarnessError
 __all__ = ["Refutation", "certify", "refute", "refute_relaxed"]
 
 SUPPLIERS_MAX = 200
-"""The largest relaxation that is tried before the whole key."""
+"""The largest relaxation that is tried."""
+
+FEW = 24
+"""The largest relaxation that is tried before the whole key, whose frontier tells more: what was possible when."""
 
 LOOKS_FOR_A_STEP = 5
 """The looks at configurations that cost about as much as one step of the search."""
@@ -65,19 +68,25 @@ def refute(columns: Columns, core: Sequence[int] = (), budget: Budget = UNLIMITE
     None when the frontier was given up. Raises HarnessError when the frontier finds the key legal, or when the verifier
     refuses the certificate: then one of the three is wrong.
     """
-    for relaxed in _with_suppliers(columns, core) if core else ():
-        found = refute_relaxed(columns, relaxed, budget)
-        if found is not None:
-            return found
+    relaxations = list(_with_suppliers(columns, core)) if core else []
+    few = [relaxed for relaxed in relaxations if len(relaxed) <= FEW]
+    found = _first_refuted(columns, few, budget)
+    if found is not None:
+        return found
     reached = frontier(columns, budget)
     if reached.legality is Legality.LEGAL:
         raise HarnessError(
             "The engine and the frontier disagree about one key, so one of them is wrong.",
             "Report this as a bug of Faultline, with the history.",
         )
-    if reached.legality is Legality.UNKNOWN:
-        return None
-    return _refutation(columns, reached)
+    if reached.legality is Legality.ILLEGAL:
+        return _refutation(columns, reached)
+    return _first_refuted(columns, relaxations[len(few) :], budget)
+
+
+def _first_refuted(columns: Columns, relaxations: Iterable[Sequence[Relaxed]], budget: Budget) -> Refutation | None:
+    found = (refute_relaxed(columns, relaxed, budget) for relaxed in relaxations)
+    return next((each for each in found if each is not None), None)
 
 
 def _refutation(columns: Columns, reached: Frontier) -> Refutation:
