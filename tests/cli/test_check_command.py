@@ -162,21 +162,21 @@ def test_what_was_not_established_is_unknown(check):
 
 
 def test_what_a_search_knew_when_it_gave_up_is_told(check):
-    begin = "".join(f"{{:type :invoke, :process {n}, :f :write, :value {n % 3}}} " for n in range(8))
-    end = "".join(f"{{:type :ok, :process {n}, :f :write, :value {n % 3}}} " for n in range(8))
+    begin = "".join(f"{{:type :invoke, :process {n}, :f :write, :value {n % 2}}} " for n in range(16))
+    end = "".join(f"{{:type :ok, :process {n}, :f :write, :value {n % 2}}} " for n in range(16))
     Path("hard.edn").write_text(begin + end)
     code, out, _ = check("hard.edn", "--option", "steps_max=3")
     first, *block = out.splitlines()
     assert (code, first.split(": ")[1]) == (3, "unknown")
-    assert "3 of 8 completed operations, all that had ended by event 11, can be put in order" in first
+    assert "3 of 16 completed operations, all that had ended by event 19, can be put in order" in first
     assert "Next: Judge it again with a larger budget: faultline check hard.edn --option steps-max=75;" in block[0]
-    assert block[1] == "  The longest order has 3 operations and leads to 2. Not in it:"
-    assert block[2] == "     1. event 4–12: client 3 wrote 0"
+    assert block[1] == "  The longest order has 3 operations and leads to 0. Not in it:"
+    assert block[2] == "     1. event 4–20: client 3 wrote 1"
 
 
 def test_the_next_step_of_an_undecided_check_decides_it(check):
-    begin = "".join(f"{{:type :invoke, :process {n}, :f :write, :value {n % 3}}} " for n in range(8))
-    end = "".join(f"{{:type :ok, :process {n}, :f :write, :value {n % 3}}} " for n in range(8))
+    begin = "".join(f"{{:type :invoke, :process {n}, :f :write, :value {n % 2}}} " for n in range(16))
+    end = "".join(f"{{:type :ok, :process {n}, :f :write, :value {n % 2}}} " for n in range(16))
     Path("a file.edn").write_text(begin + end)
     limits = ("--option", "steps-max=3", "--option", "failed-cas=ignore", "--format", "jepsen-edn")
     told = json.loads(check("a file.edn", "--model", "register", *limits, "--json")[1])
@@ -191,11 +191,11 @@ def test_the_next_step_of_an_undecided_check_decides_it(check):
 
 def test_what_spent_its_time_is_to_be_given_more_of_it(check):
     Path("skew.edn").write_text(SKEW)
-    code, out, _ = check("skew.edn", "--model", "snapshot-isolation", "--timeout", "0", "--option", "steps=4")
+    code, out, _ = check("skew.edn", "--model", "consistent-view", "--timeout", "0", "--option", "steps=4")
     assert (code, out.splitlines()[0].split(": ")[1]) == (3, "unknown")
     assert "Next: Give the check more time" in out.splitlines()[1]
-    code, out, _ = check("skew.edn", "--model", "snapshot-isolation", "--timeout", "1e-9", "--option", "steps=4")
-    again = "faultline check skew.edn --model snapshot-isolation --option steps=4 --timeout 1e-08"
+    code, out, _ = check("skew.edn", "--model", "consistent-view", "--timeout", "1e-9", "--option", "steps=4")
+    again = "faultline check skew.edn --model consistent-view --option steps=4 --timeout 1e-08"
     assert f"Next: Give it more time: {again};" in out.splitlines()[1]
 
 

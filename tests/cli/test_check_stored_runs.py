@@ -300,9 +300,9 @@ def test_options_of_models_are_refused_by_name(stored, command):
 
 
 def write_many_at_once(folder: Path) -> None:
-    """Give the run in `folder` eight writes of one key that overlap: there are many orders, and little to go by."""
+    """Give the run in `folder` sixteen writes of one key that overlap: there are many orders, and little to go by."""
     history = History()
-    rows = [history.invoke(Operation(n, "write", "k", n % 3), 10 + n, n, "athens") for n in range(8)]
+    rows = [history.invoke(Operation(n, "write", "k", n % 2), 10 + n, n, "athens") for n in range(16)]
     for row in rows:
         history.complete(row, ok(None), 100 + row)
     (folder / "history.jsonl").write_bytes(history.to_jsonl())

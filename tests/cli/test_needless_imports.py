@@ -24,6 +24,7 @@ STORED = "faultline-results/runs/stored"
 VERBS: dict[str, tuple[tuple[str, ...], int]] = {
     "run": (("--faults", "none", "--operations", "20", "--duration", "0.5"), 0),
     "check": ((f"{STORED}/history.jsonl",), 1),
+    "verify": (("proof.json",), 1),
     "replay": ((STORED,), 1),
     "shrink": ((STORED,), 1),
     "list": (("planted-bugs",), 0),
@@ -53,6 +54,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory, violating_seed: int) -> Pat
     assert ended.returncode == 1, ended.stderr
     (run,) = (folder / STORED).parent.iterdir()
     run.rename(folder / STORED)
+    assert without_libraries(folder, "check", f"{STORED}/history.jsonl", "--proof", "proof.json").returncode == 1
     return folder
 
 

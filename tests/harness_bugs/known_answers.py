@@ -74,14 +74,14 @@ def sound_history() -> History:
 
 
 def dense_history() -> History:
-    """Eight writes and six reads of three values at once, which no search decides in a few steps."""
+    """Twenty writes and fifteen reads of three values at once, which no search decides in a few steps."""
     together = [
         (number, "write", "k0", number % 3, "ok", None, 1_000 + number, 9_000 + number)
-        if number < 8
+        if number < 20
         else (number, "read", "k0", None, "ok", number % 3, 1_000 + number, 9_000 + number)
-        for number in range(14)
+        for number in range(35)
     ]
-    return history(*together, (20, "read", "k0", None, "ok", 2, 10_000, 11_000))
+    return history(*together, (40, "read", "k0", None, "ok", 2, 10_000, 11_000))
 
 
 def record(made: History | None = None, **changes: Any) -> RunRecord:

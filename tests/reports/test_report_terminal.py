@@ -74,7 +74,7 @@ def test_cycles_that_were_not_ruled_out_are_no_keys_of_a_search() -> None:
         rows.append(history.invoke(Operation(number, "txn", None, steps), number, number, "athens"))
     for row, (key, after) in zip(rows, zip("abcdefghij", "bcdefghija", strict=True), strict=True):
         history.complete(row, ok([["append", key, 1], ["r", after, []]]), 100 + row)
-    check = ListAppendChecker("snapshot-isolation", steps=8).check(history)
+    check = ListAppendChecker("consistent-view", steps=8).check(history)
     judged = judgement([], verdict=check.verdict, sentence=check.sentence, checks=[check], warnings=[])
     lines = run_lines(passing_run()[0], judged)
     assert (check.verdict, lines[0]) == (Verdict.UNKNOWN, f"? {check.sentence}")

@@ -6,8 +6,8 @@ import msgspec
 import pytest
 from campaign_fakes import fake_plan, make_plan, resolve
 
-from faultline.campaign.commands import run_command
 from faultline.campaign.matrix import CampaignPlan, parse_seeds
+from faultline.harness.commands import run_command
 from faultline.harness.errors import UsageError
 
 

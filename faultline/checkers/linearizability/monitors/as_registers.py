@@ -97,11 +97,12 @@ def _of_set(operation: Operation[Call, Any], _values: Numbers) -> _Meaning | Non
             return None
         if f != "contains":
             return OBSERVE, _IN if f == "add" else _OUT, 0
+        # The model compares answers so.
         return OBSERVE, _IN if answer == True else _OUT if answer == False else _IMPOSSIBLE, 0  # noqa: E712
     before, after = (_OUT, _IN) if f == "add" else (_IN, _OUT)
     if answer is UNKNOWN or answer is None:
         return WRITE, 0, after
-    return (SWAP, before, after) if answer == True else None  # noqa: E712
+    return (SWAP, before, after) if answer == True else None  # noqa: E712  # the model compares so
 
 
 def _of_mutex(operation: Operation[Call, Any], _values: Numbers) -> _Meaning | None:

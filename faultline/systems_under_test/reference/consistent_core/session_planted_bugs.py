@@ -56,8 +56,8 @@ class _KnowsDuplicatesOnReceipt(KeyValueServer):
     Shows as: after a leader change a retry is executed again.
     """
 
-    def __init__(self, ports: Any, members: Any, settings: Any, parts: Any, store: KeyValueStore) -> None:
-        store.sessions = _NoDuplicateDetection(discard_policy(settings))
+    def __init__(self, ports: Any, members: Any, settings: Any, parts: Any) -> None:
+        store = KeyValueStore(_NoDuplicateDetection(discard_policy(settings)))
         super().__init__(ports, members, settings, parts, store)
         self._received: dict[tuple[int, int], ClientResponse | None] = {}
 
