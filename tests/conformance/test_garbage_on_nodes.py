@@ -23,7 +23,9 @@ from faultline.registry import load_system, resolve, systems
 FOR_CLIENTS = {
     "consistent-core": "ClientResponse",
     "coordinated-kv": "DataResponse",
+    "coordination-service": "ClientResponse",
     "emergent-leader": "ViewResponse",
+    "follower-reads": "ClientResponse",
     "gossip": "ViewResponse",
     "partitioned-kv": "RegisterClientResponse",
     "paxos-kv": "ClientResponse",

@@ -97,7 +97,7 @@ def test_a_store_is_closed_to_strangers_and_keeps_the_password_to_itself(
     result = run_store(hosts, tmp_path, system, [], workload=workload, duration_s=1.0, progress=look)
     if result is None:
         return
-    assert result[1].verdict is not Verdict.VIOLATION
+    assert result[1].verdict is not Verdict.VIOLATION, result[1].sentence
     assert look.open_doors == {host.name: [] for host in hosts.hosts}
     assert look.readable == []
     if system in GUARDED:
