@@ -12,7 +12,6 @@ from namespace_fixtures import on_namespaces
 from store_runs import run_store
 
 from faultline.harness.operation import Operation
-from faultline.harness.verdict import Verdict
 from faultline.harness.world.hosts.namespaces.host_set import NamespaceHosts
 from faultline.harness.world.hosts.store_cluster import StoreCluster
 
@@ -20,6 +19,8 @@ pytestmark = [pytest.mark.real, pytest.mark.slow]
 
 GUARDED = ["postgresql", "patroni", "galera", "redis-sentinel", "redis-cluster", "nats", "rabbitmq"]
 BOUND = [*GUARDED, "etcd", "zookeeper"]
+STALE = {"nats": {"stale-read"}}
+"""What a store may show without any fault: the leader of a stream of NATS answers without asking if it still leads."""
 SSH = "22"
 
 
@@ -97,7 +98,8 @@ def test_a_store_is_closed_to_strangers_and_keeps_the_password_to_itself(
     result = run_store(hosts, tmp_path, system, [], workload=workload, duration_s=1.0, progress=look)
     if result is None:
         return
-    assert result[1].verdict is not Verdict.VIOLATION, result[1].sentence
+    found = {finding.anomaly for finding in result[1].findings}
+    assert found <= STALE.get(system, set()), result[1].sentence
     assert look.open_doors == {host.name: [] for host in hosts.hosts}
     assert look.readable == []
     if system in GUARDED:
