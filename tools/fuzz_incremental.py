@@ -11,16 +11,14 @@ first prefix that has one. The first difference is printed with its seed, and th
 
 from __future__ import annotations
 
-import argparse
-import multiprocessing
 import random
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from time import perf_counter
 from typing import Any, NamedTuple
 
+from judged_seeds import judge_seeds, options
 from things_in_use import Bank, GrowingSet, Ids, Number, Queue, Register, Thing, Version
 
 from faultline.checkers.classic.bank import BankChecker
@@ -41,7 +39,6 @@ from faultline.harness.verdict import Verdict
 
 __all__ = ["MODELS", "differences", "random_events"]
 
-BATCH = 250
 OPERATIONS_MAX = 13
 KEY = "k"
 
@@ -56,7 +53,7 @@ class Model(NamedTuple):
     incremental: Callable[[], IncrementalChecker]
     refutes: Callable[[History], bool]
     is_exact: bool = True
-    """Whether the twin knows all violations of a prefix, or only those that it says it knows."""
+    """False when the incremental checker leaves some violations of a prefix for the end."""
 
 
 def _port_refutes(history: History) -> bool:
@@ -152,30 +149,12 @@ def _judge(model: str, seeds: range) -> tuple[list[str], Counter[str]]:
     return differences(model, seeds, counts), counts
 
 
-def _batches(text: str) -> list[range]:
-    first, last = map(int, text.split(".."))
-    return [range(start, min(start + BATCH, last + 1)) for start in range(first, last + 1, BATCH)]
-
-
 def main() -> int:
-    """Judge all seeds; print differences, then the counts."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seeds", default="0..9999", help="first..last, both included")
+    """Judge the histories of all seeds."""
+    parser = options(__doc__)
     parser.add_argument("--model", choices=tuple(MODELS), default="cas-register")
-    parser.add_argument("--processes", type=int, default=1)
-    arguments = parser.parse_args()
-    start, counts, complaints = perf_counter(), Counter[str](), list[str]()
-    batches = _batches(arguments.seeds)
-    with multiprocessing.Pool(arguments.processes) as pool:
-        for found, counted in pool.imap_unordered(partial(_judge, arguments.model), batches):
-            complaints += found
-            counts += counted
-            for complaint in found:
-                print(complaint)
-    print(f"{sum(map(len, batches))} histories, {len(complaints)} differences, {perf_counter() - start:.0f} s")
-    for what, count in sorted(counts.items()):
-        print(f"  {what:8} {count}")
-    return 1 if complaints else 0
+    asked = parser.parse_args()
+    return judge_seeds(partial(_judge, asked.model), asked)
 
 
 if __name__ == "__main__":

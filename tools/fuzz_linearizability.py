@@ -17,16 +17,16 @@ and the program ends with 1.
 
 from __future__ import annotations
 
-import argparse
-import multiprocessing
 import random
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import accumulate
-from time import perf_counter
 from typing import Any
+
+from judged_seeds import judge_seeds, options
+from things_in_use import Values
 
 from faultline.checkers.linearizability.decision import Decision
 from faultline.checkers.linearizability.engine.batch import Method, check_columns
@@ -50,13 +50,12 @@ from faultline.checkers.porcupine import check_operations
 
 __all__ = ["disagreements", "has_legal_order", "main", "random_history", "random_texts"]
 
-BATCH = 250
 METHODS: tuple[Method, ...] = ("auto", "search")
 OPERATIONS_MAX = 13
 ALL_ORDERS_MAX = 7
 
 
-class _Register:
+class _Register(Values):
     """A register that clients use at once, some of which crash or misread."""
 
     def __init__(self, seed: int) -> None:
@@ -67,22 +66,7 @@ class _Register:
         self.is_unique = self.rng.random() < 0.4
         self.crashes = self.rng.random() * 0.3
         self.corruption = (0.0, 0.0, 0.1, 0.3)[int(self.rng.random() * 4)]
-        self.state: int | None = None
-        self.written = 0
         self.begun = 0
-
-    def old_value(self) -> int | None:
-        """Return a value that may be there."""
-        if self.rng.random() < 0.5:
-            return self.state
-        return int(self.rng.random() * (self.written + 1 if self.is_unique else self.domain)) or None
-
-    def new_value(self) -> int | None:
-        """Return a value to put there."""
-        if self.is_unique:
-            self.written += 1
-            return self.written
-        return int(self.rng.random() * self.domain) or None
 
     def invoke(self, time: int) -> list[Any]:
         """Return a new operation: kind, demand, produce, call."""
@@ -324,32 +308,13 @@ def _judge(model: str, is_quick: bool, seeds: range) -> tuple[list[str], Counter
     return (quick_disagreements if is_quick else disagreements)(seeds, counts, model), counts
 
 
-def _batches(text: str) -> Iterable[range]:
-    first, last = map(int, text.split(".."))
-    return [range(start, min(start + BATCH, last + 1)) for start in range(first, last + 1, BATCH)]
-
-
 def main() -> int:
-    """Judge all seeds; print differences, then the counts."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seeds", default="0..9999", help="first..last, both included")
+    """Judge the histories of all seeds."""
+    parser = options(__doc__)
     parser.add_argument("--model", choices=("cas-register", "repeats", "kv"), default="cas-register")
     parser.add_argument("--quick", action="store_true", help="registers: only the native monitor against the search")
-    parser.add_argument("--processes", type=int, default=1)
-    arguments = parser.parse_args()
-    start, counts, complaints = perf_counter(), Counter[str](), list[str]()
-    batches = list(_batches(arguments.seeds))
-    with multiprocessing.Pool(arguments.processes) as pool:
-        for found, counted in pool.imap_unordered(partial(_judge, arguments.model, arguments.quick), batches):
-            complaints += found
-            counts += counted
-            for complaint in found:
-                print(complaint)
-    histories = sum(map(len, batches))
-    print(f"{histories} histories, {len(complaints)} differences, {perf_counter() - start:.0f} s")
-    for what, count in sorted(counts.items()):
-        print(f"  {what:32} {count}")
-    return 1 if complaints else 0
+    asked = parser.parse_args()
+    return judge_seeds(partial(_judge, asked.model, asked.quick), asked)
 
 
 if __name__ == "__main__":

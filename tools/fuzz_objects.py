@@ -13,16 +13,15 @@ with `--all` every one too. Differences are printed with their seeds, and the pr
 
 from __future__ import annotations
 
-import argparse
-import multiprocessing
 import random
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from time import perf_counter
 from typing import Any
 from unittest.mock import patch
+
+from judged_seeds import judge_seeds, options
 
 from faultline.checkers.linearizability.data_types import MODEL_FACTORIES, UNKNOWN
 from faultline.checkers.linearizability.engine.native import engine_in_use
@@ -35,7 +34,6 @@ from faultline.checkers.porcupine import PENDING, UNLIMITED, Model, Operation, c
 
 __all__ = ["FORMS", "KINDS", "disagreements", "explains", "hooks_of", "main", "model_of", "random_object_history"]
 
-BATCH = 250
 OPERATIONS_MAX = 8
 FUNCTIONS: dict[str, tuple[str, ...]] = {
     "set": ("add", "remove", "contains"),
@@ -246,32 +244,13 @@ def _judge(kind: str, all_judges: bool, seeds: range) -> tuple[list[str], Counte
     return disagreements(kind, seeds, counts, all_judges), counts
 
 
-def _batches(text: str) -> Iterable[range]:
-    first, last = map(int, text.split(".."))
-    return [range(start, min(start + BATCH, last + 1)) for start in range(first, last + 1, BATCH)]
-
-
 def main() -> int:
-    """Judge all seeds; print differences, then the counts."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--seeds", default="0..9999", help="first..last, both included")
+    """Judge the histories of all seeds."""
+    parser = options(__doc__)
     parser.add_argument("--kind", choices=KINDS, default="queue")
     parser.add_argument("--all", action="store_true", help="every judge for every history")
-    parser.add_argument("--processes", type=int, default=1)
-    arguments = parser.parse_args()
-    start, counts, complaints = perf_counter(), Counter[str](), list[str]()
-    batches = list(_batches(arguments.seeds))
-    with multiprocessing.Pool(arguments.processes) as pool:
-        for found, counted in pool.imap_unordered(partial(_judge, arguments.kind, arguments.all), batches):
-            complaints += found
-            counts += counted
-            for complaint in found[:5]:
-                print(complaint, flush=True)
-    histories = sum(map(len, batches))
-    print(f"{arguments.kind}: {histories} histories, {len(complaints)} differences, {perf_counter() - start:.0f} s")
-    for what, count in sorted(counts.items()):
-        print(f"  {what:36} {count}")
-    return 1 if complaints else 0
+    asked = parser.parse_args()
+    return judge_seeds(partial(_judge, asked.kind, asked.all), asked)
 
 
 if __name__ == "__main__":

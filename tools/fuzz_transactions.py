@@ -4,19 +4,19 @@
 
 Each seed is one history of lists and one of registers: up to five transactions of a few clients on three keys, run by a
 database that keeps snapshots, or runs them one by one, or does neither, and some answers are changed. Each is judged at
-every level of `transaction_oracle`. The first difference is printed with its seed, and the program ends with 1.
+every level of `transaction_oracle`. Each difference is printed with its seed, and the program
+ends with 1.
 """
 
 from __future__ import annotations
 
-import argparse
-import multiprocessing
 import random
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from judged_seeds import judge_seeds, options
 from transaction_oracle import LEVELS, keeps
 
 from faultline.checkers.transactions.checker import check_transactions
@@ -28,7 +28,6 @@ from faultline.harness.verdict import Verdict
 __all__ = ["KINDS", "disagreements", "main", "random_history"]
 
 KINDS = {"list-append": "append", "rw-register": "w"}
-BATCH = 100
 TRANSACTIONS_MAX = 5
 KEYS = "xyz"
 
@@ -119,29 +118,14 @@ def disagreements(seeds: Iterable[int], told: Counter[str] | None = None) -> Ite
                     yield f"seed {seed}, {kind}, {level}: {'kept' if kept else 'broken'}, but {result.sentence}"
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Judge the histories of all seeds; return 1 after a disagreement."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--seeds", default="0..9999")
-    parser.add_argument("--processes", type=int, default=1)
-    options = parser.parse_args(arguments)
-    first, last = map(int, options.seeds.split(".."))
-    batches = [range(begin, min(begin + BATCH, last + 1)) for begin in range(first, last + 1, BATCH)]
-    told: Counter[str] = Counter()
-    with multiprocessing.Pool(options.processes) as pool:
-        for lines, counts in pool.imap(_batch, batches):
-            told += counts
-            if lines:
-                print(*lines, sep="\n")
-                return 1
-    for name, count in sorted(told.items()):
-        print(f"{name}: {count:,}")
-    return 0
-
-
-def _batch(seeds: Iterable[int]) -> tuple[list[str], Counter[str]]:
+def _judge(seeds: range) -> tuple[list[str], Counter[str]]:
     told: Counter[str] = Counter()
     return list(disagreements(seeds, told)), told
+
+
+def main() -> int:
+    """Judge the histories of all seeds."""
+    return judge_seeds(_judge, options(__doc__).parse_args())
 
 
 if __name__ == "__main__":

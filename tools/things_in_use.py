@@ -1,4 +1,4 @@
-"""Objects that random clients use at once, for `fuzz_incremental`: true effects, and answers that are wrong."""
+"""Objects that random clients use at once, for the fuzzing tools: true effects, and answers that are wrong."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from faultline.harness.outcome import CAS_MISMATCH, Outcome, fail, ok
 
-__all__ = ["Bank", "GrowingSet", "Ids", "Number", "Queue", "Register", "Thing", "Version"]
+__all__ = ["Bank", "GrowingSet", "Ids", "Number", "Queue", "Register", "Thing", "Values", "Version"]
 
 
 class Thing(Protocol):
@@ -23,16 +23,14 @@ class Thing(Protocol):
         """Return an outcome that may be false."""
 
 
-class Register:
-    """A register with few values, or with values that are all different; with or without compare-and-set."""
+class Values:
+    """The values of a register, all different (`is_unique`) or drawn from `domain` many."""
 
-    def __init__(self, rng: random.Random, *, with_cas: bool) -> None:
-        self.rng = rng
-        self.functions = ("read", "write", "cas") if with_cas else ("read", "write")
-        self.domain = int(rng.random() * 3) + 2
-        self.is_unique = rng.random() < 0.6
-        self.state: int | None = None
-        self.written = 0
+    rng: random.Random
+    is_unique: bool
+    domain: int
+    state: int | None = None
+    written = 0
 
     def old_value(self) -> int | None:
         """Return a value that may be there."""
@@ -46,6 +44,16 @@ class Register:
             self.written += 1
             return self.written
         return int(self.rng.random() * self.domain) or None
+
+
+class Register(Values):
+    """A register with few values, or with values that are all different; with or without compare-and-set."""
+
+    def __init__(self, rng: random.Random, *, with_cas: bool) -> None:
+        self.rng = rng
+        self.functions = ("read", "write", "cas") if with_cas else ("read", "write")
+        self.domain = int(rng.random() * 3) + 2
+        self.is_unique = rng.random() < 0.6
 
     def call(self) -> tuple[str, Any]:
         """Return a new operation."""

@@ -1,7 +1,7 @@
 """Certificates of random histories, verified by both verifiers; corrupted ones must be refused.
 
-    python tools/verify_certificates.py --histories 100000 --processes 2
-    python tools/verify_certificates.py --histories 100000 --processes 2 --model kv
+    python tools/verify_certificates.py --seeds 0..99999 --processes 2
+    python tools/verify_certificates.py --seeds 0..99999 --processes 2 --model kv
 
 Each seed is one small history of `fuzz_linearizability`. The port of Porcupine decides it; the frontier of the kernel
 and that of plain Python must agree, at the same return. The certificate of each illegal history, and the order of each
@@ -12,16 +12,14 @@ is illegal, as the port says. The first complaint is printed with its seed, and 
 
 from __future__ import annotations
 
-import argparse
-import multiprocessing
 import random
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
-from time import perf_counter
 
 from fuzz_linearizability import random_history, random_texts
+from judged_seeds import judge_seeds, options
 
 from faultline.checkers.linearizability.certificates import Certificate, Configuration, Configurations
 from faultline.checkers.linearizability.engine.batch import check_columns
@@ -36,8 +34,6 @@ from faultline.checkers.linearizability.verify import fault_of, fault_of_set
 from faultline.checkers.porcupine import check_operations
 
 __all__ = ["complaints_about", "corruptions", "main"]
-
-BATCH = 250
 
 
 def complaints_about(seed: int, model: str, counts: Counter[str]) -> list[str]:
@@ -112,26 +108,11 @@ def _examine(model: str, seeds: Sequence[int]) -> tuple[list[str], Counter[str]]
 
 
 def main() -> int:
-    """Examine the histories of all seeds; print complaints, then the counts."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--histories", type=int, default=10_000)
-    parser.add_argument("--first", type=int, default=0, help="the first seed")
+    """Examine the histories of all seeds."""
+    parser = options(__doc__)
     parser.add_argument("--model", choices=("cas-register", "kv"), default="cas-register")
-    parser.add_argument("--processes", type=int, default=1)
-    arguments = parser.parse_args()
-    start, counts, complaints = perf_counter(), Counter[str](), 0
-    end = arguments.first + arguments.histories
-    batches = [range(first, min(first + BATCH, end)) for first in range(arguments.first, end, BATCH)]
-    with multiprocessing.Pool(arguments.processes) as pool:
-        for found, counted in pool.imap_unordered(partial(_examine, arguments.model), batches):
-            complaints += len(found)
-            counts += counted
-            for complaint in found:
-                print(complaint)
-    print(f"{arguments.histories} histories, {complaints} complaints, {perf_counter() - start:.0f} s")
-    for what, count in sorted(counts.items()):
-        print(f"  {what:16} {count}")
-    return 1 if complaints else 0
+    asked = parser.parse_args()
+    return judge_seeds(partial(_examine, asked.model), asked)
 
 
 if __name__ == "__main__":

@@ -143,7 +143,7 @@ def _with_repeats(
 ) -> list[tuple[int, int, int, int, int]]:
     """Return `rows` with every second value from the middle on, so many as `repeats`, replaced by the one before."""
     again = range(written // 2 + 1, min(written, written // 2 + 2 * repeats) + 1, 2)
-    return [(kind, d - (d in again), p - (p in again), *times) for kind, d, p, *times in rows]  # type: ignore[misc]  # the times' number is not known
+    return [(kind, d - (d in again), p - (p in again), call, return_) for kind, d, p, call, return_ in rows]
 
 
 def _measure(columns: Columns, engine: str | None) -> dict[str, object]:

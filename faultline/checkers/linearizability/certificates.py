@@ -29,7 +29,7 @@ BEFORE_ALL = -(1 << 62)
 
 
 class Configuration(NamedTuple):
-    """Where an execution stands before the return number `rank`; operations are numbers, the state is one of a value.
+    """A point of an execution before the return number `rank`. Operations are numbers, the state is that of a value.
 
     The state is `problem.DEAD` when no operation that returns from here on looks for its value.
     """

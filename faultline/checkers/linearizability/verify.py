@@ -47,7 +47,7 @@ from faultline.checkers.linearizability.operations import AVOID, OBSERVE, SWAP, 
 __all__ = ["Groups", "Place", "Rules", "fault_of", "fault_of_relaxation", "fault_of_set"]
 
 Groups = tuple[tuple[int, int], ...]
-"""How many members of which groups were used, in order of group."""
+"""Groups of pending operations with the number of members that were used, in order of group."""
 
 
 class Place(NamedTuple):

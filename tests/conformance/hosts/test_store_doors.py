@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.real, pytest.mark.slow]
 GUARDED = ["postgresql", "patroni", "galera", "redis-sentinel", "redis-cluster", "nats", "rabbitmq"]
 BOUND = [*GUARDED, "etcd", "zookeeper"]
 STALE = {"nats": {"stale-read"}}
-"""What a store may show without any fault: the leader of a stream of NATS answers without asking if it still leads."""
+"""The anomalies that a store may show without a fault. A leader of NATS reads without confirming its leadership."""
 SSH = "22"
 
 

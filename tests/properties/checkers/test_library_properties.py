@@ -71,7 +71,7 @@ def histories(draw, kind, operations_max=5):
 
 
 def has_an_order(history, step, state, seen):
-    """Whether some order explains it, in which each open operation happened with some answer, or did not."""
+    """Return whether some order explains `history`. An open operation may have happened, with any answer, or not."""
     returned = [operation for operation in history if operation.return_ != PENDING]
     open_ = [operation for operation in history if operation.return_ == PENDING]
     for happened in product((False, True), repeat=len(open_)):

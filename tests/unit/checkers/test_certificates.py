@@ -1,4 +1,4 @@
-"""What stands behind a verdict: refutations of busy histories, and what verifies them."""
+"""Certificates of illegal histories of busy clients, and their verification."""
 
 from __future__ import annotations
 

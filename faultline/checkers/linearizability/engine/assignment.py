@@ -35,11 +35,12 @@ from faultline.checkers.linearizability.operations import OBSERVE, SWAP, WRITE
 __all__ = ["assign_all"]
 
 TRIES_MIN, TRIES_PER_PAIR = 4096, 8
-"""How often writes are tried for reads: that often, and so often for each possible write; the kernel does the same."""
+"""The budget of an assignment: the least number of tries, and the tries for each pair of a read and a possible write.
+The kernel has the same numbers."""
 
 
 class _Place(NamedTuple):
-    """The place of a value in its chain: how many stand before it, their last call, and the first return behind it."""
+    """The place of a value in its chain: the number of values before it, their last call, the first return after."""
 
     rank: int
     last_call: int

@@ -26,7 +26,7 @@ Lineup = tuple[dict[int, Cluster], list[Zone]]
 
 
 OFTEN = 4
-"""How many writes a value has on average where values repeat often; the kernel has the same number."""
+"""The average number of writes of a value above which values repeat often. The kernel has the same number."""
 
 
 def repeats_often(problem: Problem) -> bool:

@@ -1,4 +1,4 @@
-"""Which write each read saw, where values repeat.
+"""The mapping from reads to the writes that they saw, where values repeat.
 
 The zones need to know which write each read saw: a *read mapping* (Gibbons & Korach, "Testing shared memories", 1997,
 section 4; without one the question is NP-complete). Where values repeat, real time still says it of nearly all reads. A

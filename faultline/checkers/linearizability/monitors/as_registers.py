@@ -88,21 +88,26 @@ def _columns(meaning_of: _MeaningOf, parts: Sequence[Sequence[Operation[Call, An
     return Columns(list(range(len(parts))), list(values), *narrow, *(array("q", each) for each in lists[4:]))
 
 
+def _equals(answer: Any, said: bool) -> bool:
+    """Return whether `answer` equals `said` as models compare answers, so that 1 is True."""
+    return bool(answer == said)
+
+
 def _of_set(operation: Operation[Call, Any], _values: Numbers) -> _Meaning | None:
     f, answer, is_pending = operation.input[0], operation.output, operation.return_ == PENDING
-    if f == "contains" or answer == False:  # noqa: E712  # the model compares answers in the same way
+    if f == "contains" or _equals(answer, False):
         if is_pending:
             return _NOTHING
         if answer is UNKNOWN:
             return None
         if f != "contains":
             return OBSERVE, _IN if f == "add" else _OUT, 0
-        # The model compares answers so.
-        return OBSERVE, _IN if answer == True else _OUT if answer == False else _IMPOSSIBLE, 0  # noqa: E712
+        seen = _IN if _equals(answer, True) else _OUT if _equals(answer, False) else _IMPOSSIBLE
+        return OBSERVE, seen, 0
     before, after = (_OUT, _IN) if f == "add" else (_IN, _OUT)
     if answer is UNKNOWN or answer is None:
         return WRITE, 0, after
-    return (SWAP, before, after) if answer == True else None  # noqa: E712  # the model compares so
+    return (SWAP, before, after) if _equals(answer, True) else None
 
 
 def _of_mutex(operation: Operation[Call, Any], _values: Numbers) -> _Meaning | None:

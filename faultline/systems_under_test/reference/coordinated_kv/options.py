@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Annotated, ClassVar
 
 import msgspec
@@ -45,12 +44,6 @@ _TUNING_OF_THE_CORE = {name: _CORE_OPTIONS[name] for name in ("lease_check_ms", 
 
 _PARTITIONS_MAX = 1_000
 """The whole table is one value in the core, stored anew at every change."""
-
-
-@lru_cache(maxsize=64)
-def _core_settings(given: tuple[tuple[str, str], ...] = ()) -> ServicedSettings:
-    # Read once for all nodes and clients of all runs of a campaign: it takes longer than to make one of them.
-    return ServicedSettings.read(dict(given))
 
 
 class CoordinatedSettings(Settings, frozen=True):
@@ -100,7 +93,7 @@ class CoordinatedSettings(Settings, frozen=True):
     client_timeout_us: Annotated[int, Milliseconds(1000), "the time after which a client gives up: outcome unknown"]
 
     members: tuple[NodeId, ...] = ()
-    core: ServicedSettings = msgspec.field(default_factory=_core_settings)
+    core: ServicedSettings = msgspec.field(default_factory=lambda: ServicedSettings.read({}))
     """The settings of the core and its clients; leases and watches are on."""
 
     @property
@@ -120,8 +113,8 @@ class CoordinatedSettings(Settings, frozen=True):
         texts |= tuning_settings(options.get(TUNING, ""))
         handed_on = _OF_THE_CORE | _TUNING_OF_THE_CORE
         own = {name: text for name, text in texts.items() if name not in handed_on}
-        of_the_core = tuple((name, texts[name]) for name in handed_on if name in texts)
-        settings = msgspec.structs.replace(cls.read(own), members=members, core=_core_settings(of_the_core))
+        core = ServicedSettings.read({name: texts[name] for name in handed_on if name in texts})
+        settings = msgspec.structs.replace(cls.read(own), members=members, core=core)
         settings._check_members()
         return settings
 

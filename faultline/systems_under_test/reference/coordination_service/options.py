@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from faultline.harness.options import TUNING
 from faultline.harness.system import OptionDescription
@@ -30,7 +30,7 @@ class CoordinationSettings(ServicedSettings, frozen=True, kw_only=True):
     system: ClassVar[str] = "coordination-service"
 
     @classmethod
-    def read(cls, given: Mapping[str, str]) -> CoordinationSettings:
-        """Return the settings of the options `given`, defaults for the rest. Raise `UsageError`."""
+    def made(cls, given: Mapping[str, str]) -> Self:
+        """Return new settings of the options `given`. Raise `UsageError`."""
         refuse_others(cls.system, given, OPTIONS | SETTINGS)
-        return super().read(given)
+        return super().made(given)

@@ -27,7 +27,6 @@ Sources: Patterns of Distributed Systems, chapters on Consistent Core, Lease and
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 
 import msgspec
 
@@ -87,7 +86,7 @@ class CoordinationService:
     ) -> KeyValueServer:
         """Return a server with empty memory. Raise `UsageError` for options or planted bugs it cannot use."""
         parts = BUGS.parts(planted_bugs)
-        return serviced_server(ports, members, _settings(options), parts, parts.services)
+        return serviced_server(ports, members, CoordinationSettings.read(options), parts, parts.services)
 
     def client(
         self,
@@ -98,7 +97,7 @@ class CoordinationService:
         planted_bugs: frozenset[str],
     ) -> ServicedClient:
         """Return a client that talks to `node` first."""
-        return BUGS.client(ServicedClient, planted_bugs)(ports, members, node, _settings(options))
+        return BUGS.client(ServicedClient, planted_bugs)(ports, members, node, CoordinationSettings.read(options))
 
     def not_promised(self, asked: Asked) -> str | None:
         """Return a clause that says why what a workload judges by need not hold; None when it must."""
@@ -107,13 +106,3 @@ class CoordinationService:
     def invariants(self) -> list[Invariant]:
         """Return fresh instances of the system's invariants."""
         return [*raft_invariants(), *(kind() for kind in SERVICE_INVARIANTS)]
-
-
-def _settings(options: Mapping[str, str]) -> CoordinationSettings:
-    return _settings_of(tuple(options.items()))
-
-
-@lru_cache(maxsize=64)
-def _settings_of(options: tuple[tuple[str, str], ...]) -> CoordinationSettings:
-    # Read once for all servers and clients of all runs of a campaign: it takes longer than to make a server.
-    return CoordinationSettings.read(dict(options))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import msgspec
 
@@ -36,8 +36,8 @@ class StoreSettings(RaftSettings, frozen=True, kw_only=True):
     follower: FollowerReadSettings
 
     @classmethod
-    def read(cls, given: Mapping[str, str]) -> StoreSettings:
-        """Return the settings of the options `given`, defaults for the rest. Raise `UsageError`."""
+    def made(cls, given: Mapping[str, str]) -> Self:
+        """Return new settings of the options `given`. Raise `UsageError`."""
         refuse_others(cls.system, given, OPTIONS | SETTINGS)
         raft = RaftSettings.read({name: value for name, value in given.items() if name not in _OF_READS})
         follower = FollowerReadSettings.read({name: value for name, value in given.items() if name in _OF_READS})

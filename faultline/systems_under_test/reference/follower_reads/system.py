@@ -29,7 +29,6 @@ Sources: Patterns of Distributed Systems, chapters on Follower Reads and Version
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 
 import msgspec
 
@@ -87,7 +86,7 @@ class FollowerReadStore:
     ) -> KeyValueServer:
         """Return a server with empty memory. Raise `UsageError` for options or planted bugs it cannot use."""
         parts = BUGS.parts(planted_bugs)
-        settings = _settings(options)
+        settings = StoreSettings.read(options)
         follower = settings.follower
         versions = parts.reads.versions if follower.versioned else None
         store = StampedStore(parts.new_sessions(settings), ports.trace, versions, follower.versions_kept)
@@ -105,7 +104,7 @@ class FollowerReadStore:
         planted_bugs: frozenset[str],
     ) -> FollowerReadingClient:
         """Return a client that talks to `node` first."""
-        return BUGS.client(FollowerReadingClient, planted_bugs)(ports, members, node, _settings(options))
+        return BUGS.client(FollowerReadingClient, planted_bugs)(ports, members, node, StoreSettings.read(options))
 
     def not_promised(self, asked: Asked) -> str | None:
         """Return a clause that says why what a workload judges by need not hold; None when it must."""
@@ -114,13 +113,3 @@ class FollowerReadStore:
     def invariants(self) -> list[Invariant]:
         """Return fresh instances of the system's invariants."""
         return [*raft_invariants(), *follower_read_invariants()]
-
-
-def _settings(options: Mapping[str, str]) -> StoreSettings:
-    return _settings_of(tuple(options.items()))
-
-
-@lru_cache(maxsize=64)
-def _settings_of(options: tuple[tuple[str, str], ...]) -> StoreSettings:
-    # Read once for all servers and clients of all runs of a campaign: it takes longer than to make a server.
-    return StoreSettings.read(dict(options))

@@ -78,8 +78,8 @@ class ServicedSettings(RaftSettings, frozen=True, kw_only=True):
     service: ServiceSettings
 
     @classmethod
-    def read(cls, given: Mapping[str, str]) -> Self:
-        """Return the settings of the options `given`, defaults for the rest. Raise `UsageError`."""
+    def made(cls, given: Mapping[str, str]) -> Self:
+        """Return new settings of the options `given`. Raise `UsageError`."""
         raft = RaftSettings.read({name: value for name, value in given.items() if name not in SERVICE_OPTIONS})
         service = ServiceSettings.read({name: value for name, value in given.items() if name in SERVICE_OPTIONS})
         return cls(**msgspec.structs.asdict(raft), service=service)

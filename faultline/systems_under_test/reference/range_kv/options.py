@@ -9,8 +9,8 @@ from faultline.harness.system import OptionDescription
 from faultline.systems_under_test.patterns.data_partitioning.key_range_partitions import UnsuitableSplit, ranges_between
 from faultline.systems_under_test.reference.shared.settings import (
     Choice,
-    Kind,
     Milliseconds,
+    NamedByField,
     Number,
     Settings,
     options_of,
@@ -19,7 +19,7 @@ from faultline.systems_under_test.reference.shared.settings import (
 __all__ = ["OPTIONS", "RangeSettings"]
 
 
-class _Splits(Kind, frozen=True):
+class _Splits(NamedByField, frozen=True):
     """The keys at which ranges begin, ascending, with commas between them."""
 
     def described(self, summary: str) -> OptionDescription:

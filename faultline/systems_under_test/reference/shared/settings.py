@@ -19,7 +19,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Mapping
 from functools import cache, lru_cache
-from typing import ClassVar, NamedTuple, Self, get_type_hints
+from typing import ClassVar, NamedTuple, Protocol, Self, get_type_hints
 
 import msgspec
 
@@ -31,6 +31,7 @@ __all__ = [
     "Choice",
     "Kind",
     "Milliseconds",
+    "NamedByField",
     "Number",
     "OptionalMilliseconds",
     "Settings",
@@ -45,27 +46,28 @@ __all__ = [
 ]
 
 
-class Kind(msgspec.Struct, frozen=True):
-    """The kind of an option, which lists the option and reads its text. Each subclass defines `described` and `parsed`.
-
-    `Kind` itself is never the kind of an option. It is not an abstract base class, because the metaclass of a struct
-    and that of an abstract base class exclude each other.
-    """
+class Kind(Protocol):
+    """The kind of an option, which lists the option and reads its text."""
 
     def option(self, field: str) -> str:
         """Return the name of the option behind `field`."""
-        return field
 
     def described(self, summary: str) -> OptionDescription:
         """Return the option as it is listed."""
-        raise NotImplementedError  # each subclass defines it, see the class
 
     def parsed(self, name: str, text: str) -> object:
         """Return the value of `text`. Raise `UsageError` for a text that the option `name` cannot have."""
-        raise NotImplementedError  # each subclass defines it, see the class
 
 
-class Number(Kind, frozen=True):
+class NamedByField(msgspec.Struct, frozen=True):
+    """Base of the kinds whose options have the names of their fields."""
+
+    def option(self, field: str) -> str:
+        """Return `field`."""
+        return field
+
+
+class Number(NamedByField, frozen=True):
     """A whole number of at least `least`."""
 
     default: int
@@ -93,7 +95,7 @@ class Milliseconds(Number, frozen=True):
         return 1_000 * super().parsed(name, text)
 
 
-class OptionalMilliseconds(Kind, frozen=True):
+class OptionalMilliseconds(NamedByField, frozen=True):
     """A time that can be left out: 0 milliseconds are read as None."""
 
     default: int
@@ -111,7 +113,7 @@ class OptionalMilliseconds(Kind, frozen=True):
         return Milliseconds(self.default, least=0)
 
 
-class Choice(Kind, frozen=True):
+class Choice(NamedByField, frozen=True):
     """One of `choices`; the first of them by default, unless `default` names another."""
 
     choices: tuple[str, ...]
@@ -126,7 +128,7 @@ class Choice(Kind, frozen=True):
         return text
 
 
-class Switch(Kind, frozen=True):
+class Switch(NamedByField, frozen=True):
     """`on` or `off`, read as a truth value; the default is listed first."""
 
     is_on: bool = True
@@ -141,7 +143,7 @@ class Switch(Kind, frozen=True):
         return Choice(("on", "off") if self.is_on else ("off", "on"))
 
 
-class Text(Kind, frozen=True):
+class Text(NamedByField, frozen=True):
     """Any text; a subclass of `Settings` checks and reads it further."""
 
     default: str = ""
@@ -164,6 +166,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         settings = _read(cls, tuple(given.items()))
         assert isinstance(settings, cls)
         return settings
+
+    @classmethod
+    def made(cls, given: Mapping[str, str]) -> Self:
+        """Return new settings of the options `given`, not checked yet; those made of other settings override this."""
+        return cls(**_values_of(cls, given))
 
     def check(self) -> None:
         """Raise `UsageError` for values that contradict each other."""
@@ -220,6 +227,13 @@ class _Field(NamedTuple):
 # Each node and each client of a run reads its settings, nearly always the same ones; frozen records can be shared.
 @lru_cache(maxsize=256)
 def _read(settings: type[Settings], given: tuple[tuple[str, str], ...]) -> Settings:
+    read = settings.made(dict(given))
+    read.check()
+    return read
+
+
+def _values_of(settings: type[Settings], given: Mapping[str, str]) -> dict[str, object]:
+    """Return by field the values of the options `given`, or their defaults."""
     fields = _fields_of(settings)
     texts = dict(given)
     if any(field.is_tuned for field in fields.values()):
@@ -227,13 +241,10 @@ def _read(settings: type[Settings], given: tuple[tuple[str, str], ...]) -> Setti
     for name in texts:
         if name not in fields:
             raise unknown_name(f"{settings.system} has no option", name, fields)
-    values = {
+    return {
         field.name: field.kind.parsed(name, texts.get(name, field.description.default))
         for name, field in fields.items()
     }
-    read = settings(**values)
-    read.check()
-    return read
 
 
 # Resolving annotations takes some hundred microseconds, and each node and client of each run reads its settings.
