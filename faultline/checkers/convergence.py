@@ -19,13 +19,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
+
 from faultline.checkers.classic.misreads import accuse_misreads, writers
 from faultline.checkers.common.conclusion import Case, Conclusion
 from faultline.checkers.common.shape import elements, expect_functions
 from faultline.checkers.common.words import client, counted, listed, token, told
 from faultline.harness.history import OPEN, History
 from faultline.harness.run_record import RunRecord
-from faultline.harness.verdict import Cause, CheckResult
+from faultline.harness.verdict import Cause, CheckResult, Verdict
 
 __all__ = ["ConvergenceChecker"]
 
@@ -67,9 +69,18 @@ class ConvergenceChecker:
                 f"Nothing is known about {told_of}: written, and not read by two clients afterwards.",
                 Cause.NOT_READ_OUT,
             )
-        return conclusion.result(
+        result = conclusion.result(
             f"{conclusion.counts['compared']} reads after the heal agree, and {len(views)} views have every node."
         )
+        return _of_one_worker(result) if run.plan.workers == 1 else result
+
+
+def _of_one_worker(result: CheckResult) -> CheckResult:
+    """Return the result of a run with one worker: it may find a misread, but compares no two clients."""
+    if result.verdict is Verdict.VIOLATION:
+        return result
+    sentence = "One worker reads through one node, so no two nodes were compared. Run with --workers 2 or more."
+    return msgspec.structs.replace(result, verdict=Verdict.VACUOUS, sentence=sentence, reason=None)
 
 
 def _last(history: History, rows: Sequence[int], f: str, heal_us: int) -> list[int]:

@@ -23,7 +23,7 @@ NODES = ("athens", "byzantium")
 Step = tuple[int, str, Any, Any]
 
 
-def judged(checker: Checker, *steps: Step, after_heal: int = 1_000) -> CheckResult:
+def judged(checker: Checker, *steps: Step, after_heal: int = 1_000, workers: int = 2) -> CheckResult:
     """One operation after another by (process, f, value, result); from number `after_heal` on after the heal."""
     history = History()
     for number, (process, f, value, result) in enumerate(steps):
@@ -36,7 +36,7 @@ def judged(checker: Checker, *steps: Step, after_heal: int = 1_000) -> CheckResu
         workload="metadata",
         seed=0,
         nodes=NODES,
-        workers=2,
+        workers=workers,
         operations=(),
         heal_us=HEAL * STEP_US,
         end_us=999 * STEP_US,
@@ -90,6 +90,14 @@ def test_a_worker_whose_process_changed_meanwhile_is_still_asked_for_its_last_re
 def test_without_reads_after_the_heal_and_the_last_write_nothing_is_known() -> None:
     assert converged(write(1), read(0, 1), read(1, None), write(2)).verdict is Verdict.UNKNOWN
     assert converged(read(0, None), write(1)).verdict is Verdict.UNKNOWN
+
+
+def test_one_worker_compares_no_two_nodes() -> None:
+    alone = judged(ConvergenceChecker(), write(1), read(0, 1), read(0, 1), after_heal=1, workers=1)
+    assert (alone.verdict, alone.reason) == (Verdict.VACUOUS, None)
+    assert "--workers 2" in alone.sentence
+    invented = judged(ConvergenceChecker(), write(1), read(0, 7), read(0, 7), after_heal=1, workers=1)
+    assert anomalies(invented) == ["garbage-read"]
 
 
 def test_a_view_without_a_node_that_is_up_is_told() -> None:
