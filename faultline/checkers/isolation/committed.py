@@ -24,6 +24,7 @@ from faultline.harness.history import OPEN, History
 
 __all__ = [
     "INITIAL",
+    "NONE_COMMITTED",
     "Committed",
     "Misread",
     "Read",
@@ -35,6 +36,9 @@ __all__ = [
 
 INITIAL = 0
 """The number of the transaction that wrote null to every key, before all others."""
+
+NONE_COMMITTED = "No transaction is known to have committed, so there is nothing to judge."
+"""The sentence of a vacuous result."""
 
 Sessions = Literal["process", "worker"]
 

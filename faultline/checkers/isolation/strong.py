@@ -24,6 +24,7 @@ from typing import Any
 from faultline.checkers.common.words import counted
 from faultline.checkers.isolation.committed import (
     INITIAL,
+    NONE_COMMITTED,
     Committed,
     Sessions,
     read_committed_transactions,
@@ -93,7 +94,7 @@ class SerializabilityChecker:
         """Return the verdict on `committed`, the transactions of `history`."""
         budget = Budget.of(self.steps_max, self.timeout_s)
         findings = findings_of_misreads(self.name, history, committed) or self._forced_cycles(history, committed)
-        if findings or not len(history):
+        if findings or len(committed.transactions) == 1:
             return self._result(history, committed, findings, "violated" if findings else "vacuous", {})
         if is_possible_as_guessed(committed, self.level, self.precedence):
             return self._result(history, committed, [], "guess", {})
@@ -216,7 +217,7 @@ class SerializabilityChecker:
         known = f"{detail.get('possible_parts', 0)} of {detail.get('parts', 0)} parts are possible"
         verdict, sentence = {
             "violated": (Verdict.VIOLATION, findings[0].sentence if findings else ""),
-            "vacuous": (Verdict.VACUOUS, "No transaction was invoked."),
+            "vacuous": (Verdict.VACUOUS, NONE_COMMITTED),
             "exhausted": (
                 Verdict.UNKNOWN,
                 f"The search for an order of {count} transactions that keeps {level} ran out of budget; read "

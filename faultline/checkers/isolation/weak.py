@@ -25,7 +25,13 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from faultline.checkers.common.words import counted
-from faultline.checkers.isolation.committed import INITIAL, Committed, Sessions, read_committed_transactions
+from faultline.checkers.isolation.committed import (
+    INITIAL,
+    NONE_COMMITTED,
+    Committed,
+    Sessions,
+    read_committed_transactions,
+)
 from faultline.checkers.isolation.explain import edge_detail, rows_of, told_cycle, told_misread
 from faultline.checkers.isolation.order import Edge, Order
 from faultline.checkers.isolation.read_atomic import forced_by_read_atomicity
@@ -74,8 +80,8 @@ class ReadCommittedChecker:
         count = len(committed.transactions) - 1
         if findings:
             verdict, sentence = Verdict.VIOLATION, findings[0].sentence
-        elif not len(history):
-            verdict, sentence = Verdict.VACUOUS, "No transaction was invoked."
+        elif not count:
+            verdict, sentence = Verdict.VACUOUS, NONE_COMMITTED
         elif not is_known:
             verdict = Verdict.UNKNOWN
             sentence = f"{count} transactions have too many sessions for clocks; reads form no cycle."

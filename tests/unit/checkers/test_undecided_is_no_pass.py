@@ -43,6 +43,13 @@ def test_a_history_of_unknown_outcomes_alone_is_no_pass(name: str) -> None:
     assert result.verdict in (Verdict.VACUOUS, Verdict.UNKNOWN), result.sentence
 
 
+@pytest.mark.parametrize("name", [name for name in sorted(TRANSACTIONS) if name.startswith("rw-")])
+def test_registers_of_which_no_transaction_is_known_to_have_committed_are_no_pass(name: str) -> None:
+    steps = [lost("txn", [["w", "x", number], ["r", "y", None]], process=number) for number in (1, 2)]
+    result = asked(name, *steps)
+    assert result.verdict in (Verdict.VACUOUS, Verdict.UNKNOWN), result.sentence
+
+
 @pytest.mark.parametrize("name", SAMPLES)
 def test_an_operation_that_the_checker_does_not_know_is_refused(name: str) -> None:
     assert refused(name, *SAMPLES[name].legal, op("frobnicate", 1, 1, key="x"))

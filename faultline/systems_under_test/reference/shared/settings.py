@@ -63,7 +63,7 @@ class NamedByField(msgspec.Struct, frozen=True):
     """Base of the kinds whose options have the names of their fields."""
 
     def option(self, field: str) -> str:
-        """Return `field`."""
+        """Return the name of the field, which is that of the option as well."""
         return field
 
 
