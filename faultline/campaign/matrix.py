@@ -16,7 +16,7 @@ import msgspec
 
 from faultline.campaign.expectation import Expectation, allowed_anomalies
 from faultline.harness.errors import UsageError
-from faultline.harness.plan import cell_name
+from faultline.harness.plan import Weather, cell_name
 from faultline.harness.planning import RunRequest
 from faultline.harness.run_record import WorldName
 
@@ -70,7 +70,8 @@ class CampaignPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     `seeds_per_task` seeds run in one task. `hosts` names the hosts of the world `hosts` and `host_options` says how
     they are to be, as `--hosts` and `--host-option` do. With `stop_at_violation` each run ends at the first violation
     that is certain while it goes on, and the campaign begins no further run after the first that is not allowed; unset,
-    it is not written, so that the digests of other plans do not depend on it.
+    it is not written, so that the digests of other plans do not depend on it. `weather` has the conditions of the
+    simulated world that differ from the usual ones; unset, it is not written either.
     """
 
     name: str = "campaign"
@@ -96,6 +97,7 @@ class CampaignPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     keep_per_signature: int = 20
     seeds_per_task: int = 25
     stop_at_violation: bool | msgspec.UnsetType = msgspec.UNSET
+    weather: Weather | msgspec.UnsetType = msgspec.UNSET
 
     def digest(self) -> str:
         """Return the SHA-256 of the encoded plan, in hexadecimal."""
@@ -159,6 +161,7 @@ class CampaignPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
             floors=self.floors,
             beyond_promise=bool(cell.expected),
             stop_at_violation=self.stop_at_violation,
+            weather=self.weather,
         )
 
 

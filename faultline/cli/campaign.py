@@ -16,6 +16,7 @@ from faultline.cli.options import (
     on_hosts,
     output_option,
     stop_option,
+    weather_option,
 )
 from faultline.cli.output import say
 from faultline.cli.sealed_outcome import INTERRUPTED, Sealed, announce, working_in
@@ -90,6 +91,7 @@ def _many(context: click.Context, parameter: click.Parameter, values: tuple[str,
     "--name",
     help="Name of the campaign and its folder; it must be new in the results folder [default: the plan's].",
 )
+@weather_option
 @floor_option
 @output_option
 @stop_option
@@ -113,6 +115,7 @@ def command(
     host_option_pairs: tuple[str, ...],
     master: str,
     name: str | None,
+    weather_pairs: tuple[str, ...],
     floor_pairs: tuple[str, ...],
     output: Path,
     stop_at_violation: bool,
@@ -147,6 +150,7 @@ def command(
         world=_world(world, hosts),
         hosts=hosts,
         host_options=as_options(host_option_pairs, "--host-option"),
+        weather=as_options(weather_pairs, "--weather"),
         stop_at_violation=stop_at_violation or None,
     )
     with campaign_progress() as progress:

@@ -16,6 +16,7 @@ from faultline.cli.options import (
     output_option,
     request_options,
     stop_option,
+    weather_option,
 )
 from faultline.cli.output import say
 from faultline.cli.sealed_outcome import INTERRUPTED, Sealed
@@ -56,6 +57,7 @@ __all__ = ["command"]
     metavar="NAME=VALUE",
     help="Setting of the hosts, such as fsync=lies.",
 )
+@weather_option
 @floor_option
 @output_option
 @click.option("--shrink/--no-shrink", "shrinks", default=True, help="Shrink a violation of the simulated world.")
@@ -78,6 +80,7 @@ def command(
     world: WorldName,
     hosts: str | None,
     host_option_pairs: tuple[str, ...],
+    weather_pairs: tuple[str, ...],
     floor_pairs: tuple[str, ...],
     output: Path,
     shrinks: bool,
@@ -91,6 +94,7 @@ def command(
     simulated world is shrunk to the fewest operations and faults that still show it, kept as a run of its own.
     """
     from faultline.cli.single_run import carry_out, sealed
+    from faultline.harness.conditions import weather_of
     from faultline.harness.planning import RunRequest
 
     workload, nodes = _usual(system, workload, nodes)
@@ -112,6 +116,7 @@ def command(
         world=world,
         beyond_promise=beyond_promise,
         stop_at_violation=stop_at_violation or msgspec.UNSET,
+        weather=weather_of(as_options(weather_pairs, "--weather")) if weather_pairs else msgspec.UNSET,
     )
     finished = carry_out(request, output, shrinks=shrinks, hosts=hosts or "", announces=True)
     _print(finished.judgement, finished.lines, as_json)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
+from faultline.harness.conditions import settings_of
 from faultline.harness.request import RunRequest
 
 __all__ = ["replay_command", "run_command"]
@@ -29,6 +30,8 @@ def run_command(request: RunRequest, hosts: str = "") -> str:
         words += ["--host-option", f"{name}={value}"]
     for name, share in request.floors.items():
         words += ["--floor", f"{name}={share:g}"]
+    for name, value in settings_of(request.weather).items():
+        words += ["--weather", f"{name}={value}"]
     if hosts:
         words += ["--hosts", hosts]
     for name in ("nodes", "workers", "operations", *(() if hosts else ("world",))):

@@ -13,13 +13,14 @@ import msgspec
 
 from faultline.harness.access import access_of, reads_of_the_rest
 from faultline.harness.commands import run_command
+from faultline.harness.conditions import refuse_weather
 from faultline.harness.errors import UsageError
 from faultline.harness.floors import checked_floors
 from faultline.harness.generator.simulate import planned_operations
 from faultline.harness.nemesis import FaultPackage, PacedPackage
 from faultline.harness.options import MovedAway, effective_options
 from faultline.harness.parts import Parts
-from faultline.harness.plan import NODE_NAMES, WORKERS_MAX, Plan, PlannedOperation, node_names
+from faultline.harness.plan import NODE_NAMES, WORKERS_MAX, Plan, PlannedOperation, Weather, node_names
 from faultline.harness.promises import Asked, answers_missing, refuse_what_is_not_promised
 from faultline.harness.recovery import RECOVERY_US_MAX
 from faultline.harness.request import RunRequest
@@ -77,6 +78,7 @@ def make_plan(request: RunRequest, parts: Parts) -> Plan:
         options=options,
         host_options=request.host_options,
         planted_bugs=request.planted_bugs,
+        weather=request.weather or Weather(),
         floors=checked_floors(request.floors),
         heal_us=heal_us,
         end_us=max(final_start_us + final_us, last_us, heal_us + RECOVERY_US_MAX) + _GRACE_US,
@@ -116,6 +118,7 @@ def refuse_bad_numbers(request: RunRequest) -> None:
         )
     if request.duration_s is not None and not 0 < request.duration_s <= _DURATION_S_MAX:
         raise UsageError(f"A run cannot last {request.duration_s} s.", "Give --duration in seconds, such as 60.")
+    refuse_weather(request.weather, request.world)
     if request.seed < 0:
         raise UsageError(f"Seeds are whole numbers from 0, not {request.seed}.", "Use --seed 0.")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from faultline.harness.plan import cell_name
+from faultline.harness.plan import Weather, cell_name
 from faultline.harness.run_record import WorldName
 
 __all__ = ["RunRequest"]
@@ -14,7 +14,8 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A user's request for one run: names and numbers, all with a default except the system and the seed.
 
     With `beyond_promise` the run is planned although the system does not promise to pass it. With `stop_at_violation`
-    it ends at the first violation that is certain while it goes on.
+    it ends at the first violation that is certain while it goes on. `weather` replaces the usual conditions of the
+    simulated world; unset, it is not written.
     """
 
     system: str
@@ -32,6 +33,7 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     world: WorldName = "simulated"
     beyond_promise: bool = False
     stop_at_violation: bool | msgspec.UnsetType = msgspec.UNSET
+    weather: Weather | msgspec.UnsetType = msgspec.UNSET
 
     @property
     def fault_set(self) -> tuple[str, ...]:

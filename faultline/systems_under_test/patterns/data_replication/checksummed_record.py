@@ -5,10 +5,13 @@ and the position in it), for three reasons: a run of zero bytes is not a valid r
 value is not taken for one when a torn file is searched, and a record at the wrong place is noticed.
 
 Records make the two ways a log can be damaged distinguishable (write-ahead log, WAL-R10). No valid record after the
-first invalid byte: a torn write, which was not acknowledged. A valid record after it: stored data has changed.
+first invalid byte: a torn write, which was not acknowledged. A valid record after it: stored data has changed. There is
+one exception. A disk may write later bytes before earlier ones, so that a crash leaves a hole of zeros before a
+valid record. Such a record was not acknowledged either.
 
 Sources: Patterns of Distributed Systems ch. 3, "Implementation considerations"; Pillai et al., "All File Systems Are
-Not Created Equal" (OSDI 2014) on the traces that a crash leaves of an append.
+Not Created Equal" (OSDI 2014) on the traces that a crash leaves of an append; `isTornEntry` in etcd's
+`wal/decoder.go`, which takes a record with a sector of zeros for torn.
 """
 
 from __future__ import annotations
@@ -16,13 +19,18 @@ from __future__ import annotations
 import struct
 from zlib import crc32
 
-__all__ = ["HEADER_BYTES", "CorruptLog", "encode_record", "has_record_after", "read_record", "record_positions"]
+__all__ = ["HEADER_BYTES", "CorruptLog", "encode_record", "next_record", "read_record", "record_positions", "was_torn"]
 
 _HEADER = struct.Struct(">II")
 _PLACE = struct.Struct(">QQI")
 
 HEADER_BYTES = _HEADER.size
 """Bytes a record takes on top of its payload."""
+
+WRITE_UNIT_BYTES = 64
+"""The least that a disk writes whole: a line of persistent memory; the sectors of others are larger."""
+
+_LENGTH_BYTES = 4
 
 
 class CorruptLog(Exception):
@@ -57,9 +65,26 @@ def record_positions(data: bytes, salt: int, start: int = 0) -> tuple[list[int],
     return positions, position
 
 
-def has_record_after(data: bytes, salt: int, position: int) -> bool:
-    """Return whether a valid record begins after `position`.
+def was_torn(data: bytes, salt: int, position: int) -> bool:
+    """Return whether the invalid bytes at `position` are what a crash leaves of writes that were not synced.
 
-    At any byte, as a changed length hides the next beginning.
+    False means that stored bytes changed. A changed record that holds a whole unit of zeros is taken for a torn one.
     """
-    return any(read_record(data, salt, start) is not None for start in range(position + 1, len(data)))
+    following = next_record(data, salt, position)
+    if following < 0:
+        return True
+    for start in (position, *range((position // WRITE_UNIT_BYTES + 1) * WRITE_UNIT_BYTES, following, WRITE_UNIT_BYTES)):
+        end = (start // WRITE_UNIT_BYTES + 1) * WRITE_UNIT_BYTES
+        # A record with a payload does not begin with four zeros, and a unit that holds a valid record was written.
+        if end - start >= _LENGTH_BYTES and end <= following and not any(data[start:end]):
+            return True
+    return False
+
+
+def next_record(data: bytes, salt: int, position: int) -> int:
+    """Return where the first valid record after `position` begins; -1 when there is none.
+
+    It may begin at any byte, as a changed length hides the next beginning.
+    """
+    places = range(position + 1, len(data))
+    return next((start for start in places if read_record(data, salt, start) is not None), -1)

@@ -5,8 +5,9 @@ another one, nor from a file that a later version wrote. Those must be *left alo
 foreign file would be cut to nothing, and a later version would be read wrongly. So every file begins with six letters
 and a version.
 
-A crash can leave a new file that is shorter than its header, as far as it agrees with it, or one of zero bytes only.
-Such a file is incomplete, but belongs to this program.
+A crash can leave a new file that is shorter than its header, as far as it agrees with it, or one that begins with zero
+bytes only, as later bytes may reach the disk before them. Such a file is incomplete, but belongs to this
+program.
 
 Sources: Patterns of Distributed Systems ch. 3, "Implementation considerations", on detecting corrupted files; the
 magic numbers of etcd's and SQLite's files.
@@ -15,6 +16,8 @@ magic numbers of etcd's and SQLite's files.
 from __future__ import annotations
 
 import struct
+
+from faultline.systems_under_test.patterns.data_replication.checksummed_record import WRITE_UNIT_BYTES
 
 __all__ = ["FILE_HEADER_BYTES", "FileHeader"]
 
@@ -45,7 +48,7 @@ class FileHeader:
         """
         if self.encoded.startswith(data[:FILE_HEADER_BYTES]):
             return len(data) >= FILE_HEADER_BYTES
-        if not any(data):
+        if not any(data[:WRITE_UNIT_BYTES]):
             return False
         if data[:_MAGIC_BYTES] != self._magic or len(data) < FILE_HEADER_BYTES:
             raise self._foreign(

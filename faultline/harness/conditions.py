@@ -1,0 +1,67 @@
+"""The weather of a run, as texts that a user writes: `fsync_us_max=20000`, `disk=page-cache`."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+
+import msgspec
+
+from faultline.harness.errors import UsageError
+from faultline.harness.plan import Weather
+from faultline.harness.run_record import WorldName
+
+__all__ = ["contradictions", "refuse_weather", "settings_of", "weather_of"]
+
+_REAL_NAMES = ("fsync_us_min", "fsync_us_max")
+
+
+def weather_of(settings: Mapping[str, str], base: Weather | msgspec.UnsetType = msgspec.UNSET) -> Weather:
+    """Return `base`, else the usual weather, with these settings. Raise UsageError for a name or value it has not."""
+    for name in settings:
+        if name not in Weather.__struct_fields__:
+            near = difflib.get_close_matches(name, Weather.__struct_fields__, n=1)
+            hint = f"Did you mean {near[0]}?" if near else f"It has {', '.join(Weather.__struct_fields__)}."
+            raise UsageError(f"The weather has no {name}.", hint)
+    try:
+        given = msgspec.convert(dict(settings), Weather, strict=False)
+    except msgspec.ValidationError as error:
+        raise UsageError(
+            f"The weather cannot be {_written(settings)}: {error}.", "See docs/reference/weather.md."
+        ) from None
+    changes = {name: getattr(given, name) for name in settings}
+    return msgspec.structs.replace(base or Weather(), **changes)
+
+
+def settings_of(weather: Weather | msgspec.UnsetType) -> dict[str, str]:
+    """Return the settings of `weather` that are not the usual ones, as texts: the argument of `weather_of`."""
+    usual = Weather()
+    return {
+        name: str(value)
+        for name in Weather.__struct_fields__
+        if weather and (value := getattr(weather, name)) != getattr(usual, name)
+    }
+
+
+def refuse_weather(weather: Weather | msgspec.UnsetType, world: WorldName) -> None:
+    """Raise UsageError for weather that contradicts itself, or that `world` cannot make."""
+    for complaint in contradictions(weather or Weather()):
+        raise UsageError(f"The weather contradicts itself: {complaint}.", "Give both bounds, the lower one first.")
+    impossible = [name for name in settings_of(weather) if name not in _REAL_NAMES]
+    if world != "simulated" and impossible:
+        raise UsageError(
+            f"The {world} world cannot make the weather {' and '.join(impossible)}.",
+            "Leave it out, or use the simulated world (--world simulated).",
+        )
+
+
+def contradictions(weather: Weather) -> Iterator[str]:
+    """Yield a clause for each pair of bounds that leaves no value between them."""
+    for name in ("latency_us", "fsync_us"):
+        least, most = getattr(weather, f"{name}_min"), getattr(weather, f"{name}_max")
+        if least > most:
+            yield f"weather.{name}_min is {least}, which is more than {name}_max, {most}"
+
+
+def _written(settings: Mapping[str, str]) -> str:
+    return " ".join(f"{name}={value}" for name, value in settings.items())
