@@ -26,7 +26,8 @@ valid ones is `CorruptLog`.
 *Checkers.* Invariants LDR-I1 (one leader per generation), LDR-I2 (one vote), GEN-I1, GEN-I2; linearizability.
 
 *Planted bugs.* `vote-twice` (LDR-M6) overrides `_may_vote`, `forget-votes` (GEN-M3) `_persist`; `old-leader-obeyed`
-(GEN-M1), `old-heartbeats-obeyed` (GEN-M2) and `own-generation-on-entries` (GEN-M4) ignore the number elsewhere. GEN-M8 and GEN-M9 are subclasses in the tests.
+(GEN-M1), `old-heartbeats-obeyed` (GEN-M2) and `own-generation-on-entries` (GEN-M4) ignore the number elsewhere.
+GEN-M8 and GEN-M9 are subclasses in the tests.
 
 Sources: Patterns of Distributed Systems ch. 11; Ongaro and Ousterhout, "In Search of an Understandable Consensus
 Algorithm" (2014) §5.1-5.2; Lamport, "Time, Clocks, and the Ordering of Events" (1978). Zab calls it epoch, Kafka

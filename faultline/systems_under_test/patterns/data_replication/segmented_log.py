@@ -17,8 +17,8 @@ reached the limit, unless the log was truncated in it. SEG-I5 the entries that a
 file that is empty or torn is used again or removed. Files in the same folder that are not segments. Entries larger
 than the limit. A file that cannot be deleted: it stays, and the log with it.
 
-*Does not tolerate.* A changed or missing record followed by valid ones, in the same file or a later one: `CorruptLog`. A
-changed record with 64 zero bytes in it is taken for a hole that a crash left, and what follows is dropped.
+*Does not tolerate.* A changed or missing record followed by valid ones, in the same file or a later one: `CorruptLog`.
+A changed record with 64 zero bytes in it is taken for a hole that a crash left, and what follows is dropped.
 A file of another program or of a later version under a segment's name: `ForeignLog`, `FutureLogVersion`. Either is left
 as it is. A changed *last* record looks like a torn write and is dropped (Alagappan et al., "Protocol-Aware Recovery",
 FAST 2018, tell the two apart; this log does not), and a last file that vanished altogether looks like a log that ended
