@@ -45,7 +45,7 @@ class Disk(Protocol):
         """Rename `old`, replacing `new`."""
 
     def delete(self, file: str) -> None:
-        """Remove `file`."""
+        """Remove `file` from the folder."""
 
     def want_sync(self, file: str) -> None:
         """Remember that `file` is to be made durable by the next sync."""

@@ -19,7 +19,16 @@ from __future__ import annotations
 import struct
 from zlib import crc32
 
-__all__ = ["HEADER_BYTES", "CorruptLog", "encode_record", "next_record", "read_record", "record_positions", "was_torn"]
+__all__ = [
+    "HEADER_BYTES",
+    "WRITE_UNIT_BYTES",
+    "CorruptLog",
+    "encode_record",
+    "next_record",
+    "read_record",
+    "record_positions",
+    "was_torn",
+]
 
 _HEADER = struct.Struct(">II")
 _PLACE = struct.Struct(">QQI")
