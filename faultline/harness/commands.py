@@ -16,8 +16,10 @@ def replay_command(folder: Path, hosts: str = "") -> str:
 
 
 def run_command(request: RunRequest, hosts: str = "") -> str:
-    """Return the command that runs one seed anew, on `hosts` if any, with all values that
-    are not defaults."""
+    """Return the command that runs one seed anew, on `hosts` if any, with all values that are not defaults.
+
+    The nodes are always named: the default of the command is each system's own, or the number of hosts.
+    """
     defaults = RunRequest(system=request.system)
     words = ["faultline", "run", "--system", request.system, "--workload", request.workload]
     words += ["--faults", ",".join(request.faults) or "none"]
@@ -31,7 +33,8 @@ def run_command(request: RunRequest, hosts: str = "") -> str:
         words += ["--floor", f"{name}={share:g}"]
     if hosts:
         words += ["--hosts", hosts]
-    for name in ("nodes", "workers", "operations", *(() if hosts else ("world",))):
+    words += ["--nodes", str(request.nodes)]
+    for name in ("workers", "operations", *(() if hosts else ("world",))):
         if getattr(request, name) != getattr(defaults, name):
             words += [f"--{name}", str(getattr(request, name))]
     if request.duration_s is not None:

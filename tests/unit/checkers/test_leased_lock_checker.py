@@ -66,5 +66,5 @@ def test_a_write_under_an_older_token_behind_one_under_a_newer_is_found_and_one_
     assert anomalies(*first, write(0, 5, 10, "late-write"), write(1, 9, 11)) == []
 
 
-def test_a_history_in_which_nobody_got_a_lease_is_judged_unknown() -> None:
-    assert LeasedLockChecker().check(story((0, "acquire", "duplicate-lease"))).verdict is Verdict.UNKNOWN
+def test_a_history_in_which_no_client_got_a_lease_is_vacuous() -> None:
+    assert LeasedLockChecker().check(story((0, "acquire", "duplicate-lease"))).verdict is Verdict.VACUOUS

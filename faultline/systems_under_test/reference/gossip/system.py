@@ -30,6 +30,9 @@ _PROMISED = "metadata"
 _INTERVAL_MS_MAX = 200
 """News need some rounds to reach all nodes, and reads from half a second after the heal on are judged."""
 
+_TIMEOUT_MS_MAX = 2_000
+"""The time within which clients must have given up their last writes, so that all read after them."""
+
 
 class Gossip:
     """The system as the harness sees it: implements `NodeSystem`."""
@@ -69,6 +72,9 @@ class Gossip:
         if asked.number("gossip_interval_ms") > _INTERVAL_MS_MAX:
             interval_ms = asked.options["gossip_interval_ms"]
             return f"with gossip_interval_ms={interval_ms} news need longer than a run waits for them"
+        if asked.number("client_timeout_ms") > _TIMEOUT_MS_MAX:
+            timeout_ms = asked.options["client_timeout_ms"]
+            return f"with client_timeout_ms={timeout_ms} a client may still wait for its write when others read last"
         if "read" in asked.functions and asked.workload != _PROMISED:
             return f"a node answers with what it has heard so far, and only the workload {_PROMISED} waits for the rest"
         return None
