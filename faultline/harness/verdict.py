@@ -101,7 +101,8 @@ class Cause(enum.StrEnum):
 class Reason(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The reason why a check is *unknown* or *vacuous*.
 
-    Where an option of the checker is the cause, `option` has its name and `value` its value. For a size, `value` is the one that the check would need.
+    Where an option of the checker is the cause, `option` has its name and `value` its value. For a size, `value` is the
+    one that the check would need.
     """
 
     cause: Cause
