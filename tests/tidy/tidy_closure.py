@@ -35,7 +35,7 @@ CEILINGS: dict[str, tuple[str, int]] = {
     "quorum_register": ("quorum_register.node", 18),
     "range_kv": ("range_kv.node", 20),
     "timestamped_kv": ("timestamped_kv.node", 15),
-    "transactional_kv": ("transactional_kv.node", 30),
+    "transactional_kv": ("transactional_kv.node", 23),
 }
 """For each folder of a system, below `reference`, the module of its node and the size of its closure today.
 
