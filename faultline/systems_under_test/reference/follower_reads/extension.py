@@ -34,7 +34,8 @@ from faultline.systems_under_test.reference.follower_reads.stamped_store import 
     VersionOf,
     index_is_version,
 )
-from faultline.systems_under_test.reference.raft.server import RaftServer, ServerExtension
+from faultline.systems_under_test.reference.raft.extension import ServerExtension
+from faultline.systems_under_test.reference.raft.server import RaftServer
 
 __all__ = ["FollowerReads", "ReadParts"]
 

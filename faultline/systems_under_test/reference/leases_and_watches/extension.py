@@ -25,9 +25,10 @@ from faultline.systems_under_test.reference.leases_and_watches.messages import (
 from faultline.systems_under_test.reference.leases_and_watches.settings import ServicedSettings, ServiceSettings
 from faultline.systems_under_test.reference.leases_and_watches.store import ServicedStore, new_source
 from faultline.systems_under_test.reference.leases_and_watches.watching import Watching
+from faultline.systems_under_test.reference.raft.extension import ServerExtension
 from faultline.systems_under_test.reference.raft.key_value_server import KeyValueServer
 from faultline.systems_under_test.reference.raft.parts import Parts
-from faultline.systems_under_test.reference.raft.server import RaftServer, ServerExtension
+from faultline.systems_under_test.reference.raft.server import RaftServer
 from faultline.systems_under_test.reference.shared.client_messages import ClientRequest, ClientResponse
 from faultline.systems_under_test.reference.shared.key_commands import GetLease, ListValues
 
