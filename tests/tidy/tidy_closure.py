@@ -24,10 +24,10 @@ LIBRARIES = frozenset({"leases_and_watches", "raft", "shared"})
 
 CEILINGS: dict[str, tuple[str, int]] = {
     "consistent_core": ("raft.key_value_server", 25),
-    "coordinated_kv": ("coordinated_kv.node", 55),
-    "coordination_service": ("leases_and_watches.extension", 58),
+    "coordinated_kv": ("coordinated_kv.node", 50),
+    "coordination_service": ("leases_and_watches.extension", 25),
     "emergent": ("emergent.node", 12),
-    "follower_reads": ("follower_reads.extension", 41),
+    "follower_reads": ("follower_reads.extension", 22),
     "gossip": ("gossip.node", 13),
     "partitioned_kv": ("partitioned_kv.node", 59),
     "paxos_kv": ("paxos_kv.node", 18),
@@ -39,7 +39,8 @@ CEILINGS: dict[str, tuple[str, int]] = {
 }
 """For each folder of a system, below `reference`, the module of its node and the size of its closure today.
 
-A node that is a Raft server with an extension is counted from the extension, which imports the server.
+A node that is a Raft server with an extension is counted from the extension: the server is counted by itself, and the
+extension knows it by an interface. What a node is given by the place that assembles it does not count either.
 """
 
 

@@ -64,11 +64,6 @@ class FollowedLog:
         """The present generation of this server."""
         return self._clock.generation
 
-    @property
-    def last_index(self) -> int:
-        """The index of the newest entry."""
-        return self._log.last_index
-
     def handle_replication_request(self, source: NodeId, request: ReplicationRequest) -> None:
         """Append the entries of this generation's leader, if they continue this log, and acknowledge the verified
         ones.

@@ -13,18 +13,25 @@ from faultline.systems_under_test.patterns.data_replication.leader_reads import 
 from faultline.systems_under_test.patterns.data_replication.log_entry import LogEntry
 from faultline.systems_under_test.reference.shared.handler_table import Handlers
 
-__all__ = ["ExtendedServer", "ReplicatedEntries", "ServerExtension"]
+__all__ = ["ExtendedServer", "ReplicatedEntries", "ServerExtension", "StoredEntries"]
 
 
 class ReplicatedEntries(LedLog, Protocol):
     """The replicated log, as an extension sees it."""
 
+    def append_and_replicate(self, kind: int, data: bytes) -> int:
+        """Append a command, on a leader, and return its index; it is applied once it is committed."""
+
+
+class StoredEntries(Protocol):
+    """The log on the disk of a server, as an extension sees it: its last entries may not be committed."""
+
     @property
     def last_index(self) -> int:
         """The index of the newest entry."""
 
-    def append_and_replicate(self, kind: int, data: bytes) -> int:
-        """Append a command, on a leader, and return its index; it is applied once it is committed."""
+    def entry(self, index: int) -> LogEntry:
+        """Return the entry at `index`."""
 
 
 class _Times(Protocol):
@@ -56,6 +63,10 @@ class ExtendedServer(Protocol):
     @property
     def log(self) -> ReplicatedEntries:
         """The replicated log."""
+
+    @property
+    def wal(self) -> StoredEntries:
+        """The same log on the disk."""
 
     @property
     def reads(self) -> LeaderReads:
