@@ -24,8 +24,10 @@ import struct
 from zlib import crc32
 
 __all__ = [
+    "FILE_HEADER_BYTES",
     "HEADER_BYTES",
     "CorruptLog",
+    "FileHeader",
     "LogUnusable",
     "encode_record",
     "has_record_after",
