@@ -29,7 +29,7 @@ CEILINGS: dict[str, tuple[str, int]] = {
     "emergent": ("emergent.node", 12),
     "follower_reads": ("follower_reads.extension", 22),
     "gossip": ("gossip.node", 13),
-    "partitioned_kv": ("partitioned_kv.node", 59),
+    "partitioned_kv": ("partitioned_kv.node", 25),
     "paxos_kv": ("paxos_kv.node", 18),
     "quorum_kv": ("quorum_kv.node", 18),
     "quorum_register": ("quorum_register.node", 18),

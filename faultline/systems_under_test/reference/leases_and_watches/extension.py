@@ -14,7 +14,7 @@ from faultline.harness.world.ports import NodeId
 from faultline.systems_under_test.patterns.cluster_management.lease import LeaseTable
 from faultline.systems_under_test.patterns.cluster_management.state_watch import EventSource
 from faultline.systems_under_test.patterns.data_replication.leader_reads import LeaderReads, Read, ReadIndexReads
-from faultline.systems_under_test.patterns.data_replication.log_entry import LogEntry
+from faultline.systems_under_test.patterns.data_replication.log_entry import NO_OP, LogEntry
 from faultline.systems_under_test.reference.leases_and_watches.lease_keeping import LeaseKeeping
 from faultline.systems_under_test.reference.leases_and_watches.messages import (
     CloseWatch,
@@ -92,6 +92,8 @@ class Services(ServerExtension):
 
     def applied(self, entry: LogEntry) -> None:
         """Count leases, and tell watchers."""
+        if entry.kind == NO_OP:
+            return
         self.keeping.applied(entry.index)
         self.watching.applied(entry.index, self.store.happened)
 

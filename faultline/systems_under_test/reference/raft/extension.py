@@ -128,4 +128,4 @@ class ServerExtension:
         """Do what is due at the interval of heartbeats, on a leader."""
 
     def applied(self, entry: LogEntry) -> None:
-        """Look at what a committed entry, which was just executed, has changed."""
+        """Look at what a committed entry has changed: a command was just executed, the no-op of a leader is none."""

@@ -309,7 +309,12 @@ class RaftServer:
             self.compaction.request_snapshot()
         if entry.kind == NO_OP:
             self.ports.trace.emit(EntryApplied(entry.index, entry.generation, 0, 0, 0, False))
-            return
+        else:
+            self._execute(entry)
+        for extension in reversed(self.extensions):
+            extension.applied(entry)
+
+    def _execute(self, entry: LogEntry) -> None:
         applied = self.store.apply(entry.index, entry.data)
         self.sessions.report(entry, applied)
         if self.leads:
@@ -317,8 +322,6 @@ class RaftServer:
         elif len(self.waiting):
             self.ports.trace.emit(AnsweredWithoutLeading(entry.index))
         self._answer(entry, applied)
-        for extension in reversed(self.extensions):
-            extension.applied(entry)
 
     def _answer(self, entry: LogEntry, applied: Applied) -> None:
         self.waiting.handle_response(entry.index, applied.response)
