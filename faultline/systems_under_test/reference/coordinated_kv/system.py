@@ -29,8 +29,9 @@ from faultline.systems_under_test.reference.coordinated_kv.messages import MESSA
 from faultline.systems_under_test.reference.coordinated_kv.node import DataNode
 from faultline.systems_under_test.reference.coordinated_kv.options import OPTIONS, SETTINGS, CoordinatedSettings
 from faultline.systems_under_test.reference.coordinated_kv.planted_bugs import BUGS
-from faultline.systems_under_test.reference.leases_and_watches.extension import ServiceParts, serviced_server
+from faultline.systems_under_test.reference.leases_and_watches.extension import ServiceParts
 from faultline.systems_under_test.reference.leases_and_watches.messages import SERVICE_MESSAGES
+from faultline.systems_under_test.reference.leases_and_watches.server import serviced_server
 from faultline.systems_under_test.reference.raft.messages import RAFT_MESSAGES
 from faultline.systems_under_test.reference.raft.parts import Parts
 from faultline.systems_under_test.reference.shared.clock_faults import has_runaway_clocks

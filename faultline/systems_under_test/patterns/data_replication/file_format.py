@@ -1,0 +1,125 @@
+"""The format of the files that a node writes: a header that names it, and checksummed records.
+
+A checksum tells changed data from whole data. It cannot tell a damaged file of this program from a healthy file of
+another one, nor from a file that a later version wrote. Those must be *left alone and named*: taken for a torn write, a
+foreign file would be cut to nothing, and a later version would be read wrongly. So every file begins with six letters
+and a version. A crash can leave a new file that is shorter than its header, as far as it agrees with it, or one of zero
+bytes only. Such a file is incomplete, but belongs to this program.
+
+A record of a log file is a length, a checksum and the payload. The checksum also covers the *place* of the record (a
+salt of the file and the position in it), for three reasons: a run of zero bytes is not a valid record, a record image
+inside a client's value is not taken for one when a torn file is searched, and a record at the wrong place is noticed.
+
+Records make the two ways a log can be damaged distinguishable (write-ahead log, WAL-R10). No valid record after the
+first invalid byte: a torn write, which was not acknowledged. A valid record after it: stored data has changed.
+
+Sources: Patterns of Distributed Systems ch. 3, "Implementation considerations"; Pillai et al., "All File Systems Are
+Not Created Equal" (OSDI 2014) on the traces that a crash leaves of an append; the magic numbers of etcd's and SQLite's
+files.
+"""
+
+from __future__ import annotations
+
+import struct
+from zlib import crc32
+
+__all__ = [
+    "FILE_HEADER_BYTES",
+    "HEADER_BYTES",
+    "CorruptLog",
+    "FileHeader",
+    "LogUnusable",
+    "encode_record",
+    "has_record_after",
+    "read_record",
+    "record_positions",
+]
+
+_HEADER = struct.Struct(">II")
+_PLACE = struct.Struct(">QQI")
+_VERSION = struct.Struct(">H")
+_MAGIC_BYTES = 6
+
+FILE_HEADER_BYTES = _MAGIC_BYTES + _VERSION.size
+"""Bytes in front of the first record."""
+
+HEADER_BYTES = _HEADER.size
+"""Bytes a record takes on top of its payload."""
+
+
+class FileHeader:
+    """The header of one kind of file, with the errors for a file of another kind and for one of a later version."""
+
+    __slots__ = ("_foreign", "_future", "_magic", "_version", "encoded")
+
+    def __init__(self, magic: bytes, *, version: int, foreign: type[Exception], future: type[Exception]) -> None:
+        assert len(magic) == _MAGIC_BYTES
+        self._magic = magic
+        self._version = version
+        self._foreign = foreign
+        self._future = future
+        self.encoded = magic + _VERSION.pack(version)
+
+    def is_complete_in(self, data: bytes, file: str) -> bool:
+        """Return whether `data`, the content of `file`, begins with the whole header; False for an incomplete new file.
+
+        Raises the error for a foreign file, or that for a future version.
+        """
+        if self.encoded.startswith(data[:FILE_HEADER_BYTES]):
+            return len(data) >= FILE_HEADER_BYTES
+        if not any(data):
+            return False
+        if data[:_MAGIC_BYTES] != self._magic or len(data) < FILE_HEADER_BYTES:
+            raise self._foreign(
+                f"{file} is not what its name says: it begins with {data[:_MAGIC_BYTES]!r}, not {self._magic!r}."
+                " Nothing was changed; move the file away if another program put it there, or restore it from a backup."
+            )
+        (version,) = _VERSION.unpack_from(data, _MAGIC_BYTES)
+        raise self._future(
+            f"{file} has version {version} of its format; this program knows version {self._version}. Nothing was"
+            " changed; start the version that wrote it."
+        )
+
+
+class CorruptLog(Exception):
+    """Stored records changed after they were written: the node must not start, or it would forget its promises."""
+
+
+class LogUnusable(Exception):
+    """The log takes no writes: it was not recovered, or a write failed and the content of the disk is unknown."""
+
+
+def encode_record(payload: bytes, salt: int, position: int) -> bytes:
+    """Return the bytes to append at `position` of the file whose salt is `salt`, so that `payload` can be read back."""
+    length = len(payload)
+    return _HEADER.pack(length, crc32(payload, crc32(_PLACE.pack(salt, position, length)))) + payload
+
+
+def read_record(data: bytes, salt: int, position: int) -> bytes | None:
+    """Return the payload of the record at `position` of a file's content, or None when there is no valid record."""
+    start = position + HEADER_BYTES
+    if start > len(data):
+        return None
+    length, checksum = _HEADER.unpack_from(data, position)
+    if start + length > len(data):
+        return None
+    payload = data[start : start + length]
+    return payload if crc32(payload, crc32(_PLACE.pack(salt, position, length))) == checksum else None
+
+
+def record_positions(data: bytes, salt: int, start: int = 0) -> tuple[list[int], int]:
+    """Return where the valid records from `start` on begin in a file's content, and the position after the last."""
+    positions: list[int] = []
+    position = start
+    while (payload := read_record(data, salt, position)) is not None:
+        positions.append(position)
+        position += HEADER_BYTES + len(payload)
+    return positions, position
+
+
+def has_record_after(data: bytes, salt: int, position: int) -> bool:
+    """Return whether a valid record begins after `position`.
+
+    At any byte, as a changed length hides the next beginning.
+    """
+    return any(read_record(data, salt, start) is not None for start in range(position + 1, len(data)))
