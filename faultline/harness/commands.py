@@ -32,8 +32,10 @@ def run_command(request: RunRequest, hosts: str = "") -> str:
     if hosts:
         words += ["--hosts", hosts]
     for name in ("nodes", "workers", "operations", *(() if hosts else ("world",))):
-        if getattr(request, name) != getattr(defaults, name):
+        if getattr(request, name) != getattr(defaults, name) or name in (request.held or ()):
             words += [f"--{name}", str(getattr(request, name))]
+    if request.universe:
+        words += ["--universe", request.universe]
     if request.duration_s is not None:
         words += ["--duration", str(request.duration_s)]
     flags = {"--beyond-promise": request.beyond_promise, "--stop-at-violation": request.stop_at_violation}
