@@ -13,17 +13,17 @@ with an attribute `domains`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from random import Random
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import msgspec
 from msgspec.structs import replace
 
 from faultline.harness.errors import UsageError
 from faultline.harness.generator.chance import chance_of_text
-from faultline.harness.options import TUNING, all_options, tuning_settings
-from faultline.harness.plan import Weather
+from faultline.harness.options import TUNING, all_options, effective_options, tuning_settings
+from faultline.harness.plan import Plan, Weather
 from faultline.harness.request import RunRequest
 from faultline.harness.system import (
     HasUsualTest,
@@ -33,13 +33,28 @@ from faultline.harness.system import (
     planted_options,
 )
 
-__all__ = ["DRAWS_MAX", "DeclaresDomains", "Domains", "Drawn", "domains_of", "draws", "option_values"]
+__all__ = [
+    "DRAWS_MAX",
+    "NOT_CALMED",
+    "WEATHER",
+    "DeclaresDomains",
+    "Domains",
+    "Drawn",
+    "calmed",
+    "domains_of",
+    "draws",
+    "option_values",
+    "usual_nodes_of",
+]
 
 DRAWS_MAX = 200
 """The number of universes drawn for one seed before planning gives up: each may be refused."""
 
+NOT_CALMED = ("operations", "faults")
+"""What is drawn and not made calm: the operations and faults themselves are in the plan, and are taken out of it."""
+
 WEATHER: dict[str, tuple[int | float, ...]] = {
-    "latency_us_max": (600, 5_000, 10_000, 20_000, 40_000),
+    "latency_us_max": (600, 5_000, 10_000, 20_000),
     "fsync_us_max": (200, 5_000, 10_000, 40_000),
     "loss": (0.01, 0.02, 0.05),
     "duplicate": (0.02, 0.1),
@@ -63,6 +78,8 @@ _LONG_MS = 5_000
 _WITHIN_A_RUN_MS = (150, 500, 1_500)
 """Times for a setting that is longer than a run by default, so that what it times happens in some runs."""
 _SMALL = (1, 2, 5)
+_SHORT_MS = (5, 20, 100)
+"""Times for a setting that is 0 by default, which usually means never or at once."""
 
 
 class Domains(msgspec.Struct, frozen=True, kw_only=True):
@@ -108,14 +125,49 @@ def draws(request: RunRequest, system: NodeSystem, functions: tuple[str, ...]) -
         yield _draw(replace(request, options=kept), domains, values, rng)
 
 
+def calmed(plan: Plan, system: NodeSystem, names: Iterable[str]) -> Plan:
+    """Return `plan` in the universe in which only the drawn values called `names` are left, and the others calm.
+
+    A drawn number of workers gives way to the fewest that the operations need.
+    """
+    drawn = plan.universe or {}
+    left = {name: value for name, value in drawn.items() if name in names}
+    gone = [name.partition(".") for name in drawn if name not in left]
+    fields = [field for kind, _, field in gone if kind == "weather"]
+    options = _flat(plan.options) | {
+        name: all_options(system)[name].default for kind, _, name in gone if kind == "option"
+    }
+    changes: dict[str, Any] = {"universe": left}
+    if ("nodes", "", "") in gone:
+        changes["nodes"] = plan.nodes[: usual_nodes_of(system)]
+    if ("workers", "", "") in gone:
+        changes["workers"] = 1 + max((operation.worker for operation in plan.operations), default=0)
+    return replace(
+        plan,
+        weather=replace(plan.weather, **{field: getattr(Weather(), field) for field in fields}),
+        options=effective_options(system, options, plan.planted_bugs),
+        **changes,
+    )
+
+
+def _flat(options: Mapping[str, str]) -> dict[str, str]:
+    """Return `options` with each setting behind `tuning` as an option of its own."""
+    listed = {name: value for name, value in options.items() if name != TUNING}
+    return listed | tuning_settings(options.get(TUNING, ""))
+
+
+def usual_nodes_of(system: NodeSystem) -> int:
+    """Return the number of nodes of the calm universe of `system`."""
+    return system.usual_nodes if isinstance(system, HasUsualTest) else min(_NODES)
+
+
 def domains_of(system: NodeSystem) -> Domains:
     """Return the domains of `system`, with its usual number of nodes as the least where it declares none.
 
     Raise `UsageError` for domains that are empty or name what does not exist.
     """
     if not isinstance(system, DeclaresDomains):
-        least = system.usual_nodes if isinstance(system, HasUsualTest) else min(_NODES)
-        return Domains(nodes=tuple(max(count, least) for count in _NODES))
+        return Domains(nodes=tuple(max(count, usual_nodes_of(system)) for count in _NODES))
     for complaint in _complaints(system, system.domains):
         raise UsageError(f"The domains of {system.name} contradict themselves: {complaint}.", "Mend `domains` there.")
     return system.domains
@@ -141,7 +193,7 @@ def _draw(request: RunRequest, domains: Domains, values: Mapping[str, tuple[str,
     numbers = {name: number for name, number in numbers.items() if name not in (request.held or ())}
     faults = _some_packages(request.faults, rng)
     weather = _weather(domains, rng)
-    kept = {*request.options, *tuning_settings(request.options.get(TUNING, ""))}
+    kept = _flat(request.options)
     options = {name: value for name, value in _options(values, rng).items() if name not in kept}
     drawn = {name: str(number) for name, number in numbers.items()}
     if len(request.faults) > 1:
@@ -178,7 +230,7 @@ def _values(name: str, description: OptionDescription) -> tuple[str, ...]:
         return description.choices
     default, is_time = int(description.default), name.endswith("_ms")
     if not default:
-        return tuple(map(str, _WITHIN_A_RUN_MS if is_time else _SMALL))
+        return tuple(map(str, _SHORT_MS if is_time else _SMALL))
     if is_time and default > _LONG_MS:
         return tuple(map(str, _WITHIN_A_RUN_MS))
     return tuple(str(max(1, int(default * factor))) for factor in (_FACTORS if is_time else _FACTORS_OF_SIZES))

@@ -79,7 +79,10 @@ def minimal_lines(judgement: Judgement) -> list[str]:
     size = f"{count(minimal['operations'], 'operation')} and {count(minimal['faults'], 'fault')}"
     whole = f"of {minimal['operations_before']} and {minimal['faults_before']}"
     limit = "" if minimal["complete"] else " (the search was cut short: it may be smaller still)"
-    return [f"  Minimal: {size} {whole} still show it{limit}.", f"  Replay: {_line(minimal['replay'])}"]
+    lines = [f"  Minimal: {size} {whole} still show it{limit}."]
+    if "universe" in minimal:
+        lines.append(f"  {_line(universe_sentence(minimal['universe']))}")
+    return [*lines, f"  Replay: {_line(minimal['replay'])}"]
 
 
 def _counterexample_lines(record: RunRecord, judgement: Judgement, finding: Finding) -> list[str]:

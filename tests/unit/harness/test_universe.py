@@ -8,14 +8,19 @@ import msgspec
 import pytest
 
 from faultline.harness.errors import UsageError
+from faultline.harness.judge import judge
 from faultline.harness.options import all_options
 from faultline.harness.plan import Plan, Weather
 from faultline.harness.planning import make_plan
 from faultline.harness.request import RunRequest
-from faultline.harness.universe import WEATHER, Domains, domains_of, option_values
+from faultline.harness.run import run_simulated
+from faultline.harness.shrink import same_violation, shrink
+from faultline.harness.universe import NOT_CALMED, WEATHER, Domains, calmed, domains_of, option_values
+from faultline.harness.verdict import Verdict
 from faultline.registry import load_packages, load_system, resolve
 
 POOL = ("leadership", "durability", "clocks", "retries")
+PARTS = resolve(RunRequest(system="consistent-core"))
 
 
 def drawn(seed: int = 1, **asked: Any) -> Plan:
@@ -155,3 +160,44 @@ def test_a_small_size_is_drawn_and_a_time_beyond_a_run_is_drawn_within_it() -> N
     assert min(map(int, values["snapshot_every_entries"])) < 10
     assert {"150", "300000"} <= set(values["session_timeout_ms"])
     assert values["read_mode"][0] == "read-index"
+
+
+def test_a_calmed_plan_differs_in_the_given_up_values_alone_and_can_be_carried_out() -> None:
+    system = load_system("consistent-core")
+    for seed in range(12):
+        plan = drawn(seed)
+        values, calm = plan.universe or {}, values_in(make_plan(RunRequest(system="consistent-core"), PARTS))
+        for name in values:
+            if name in NOT_CALMED or name == "workers":
+                continue
+            left = calmed(plan, system, [other for other in values if other != name])
+            assert left.universe == {other: value for other, value in values.items() if other != name}
+            assert values_in(left) == values_in(plan) | {name: calm[name]}
+        assert values_in(calmed(plan, system, values)) == values_in(plan)
+
+
+def test_a_calmed_plan_has_the_fewest_workers_that_its_operations_need() -> None:
+    plan = drawn(2, workers=8)
+    few = msgspec.structs.replace(plan, operations=tuple(each for each in plan.operations if each.worker < 2))
+    assert calmed(few, load_system("consistent-core"), []).workers == 2
+
+
+def test_a_violation_is_shrunk_towards_the_calm_universe() -> None:
+    seed, request, parts = (
+        0,
+        RunRequest(system="consistent-core", planted_bugs=("stale-read",), universe="drawn"),
+        PARTS,
+    )
+    while True:
+        plan = make_plan(msgspec.structs.replace(request, seed=seed), parts)
+        judgement = judge(run_simulated(plan, parts), parts, run_id="first")
+        if judgement.verdict is Verdict.VIOLATION and len(plan.universe or {}) > 4:
+            break
+        seed += 1
+    shrunk = shrink(plan, same_violation(parts, judgement.signature), system=parts.system)
+    assert shrunk.complete
+    assert len(shrunk.plan.universe or {}) < len(plan.universe or {})
+    assert not set(NOT_CALMED) & set(shrunk.plan.universe or {})
+    for name in shrunk.plan.universe or {}:
+        others = [other for other in shrunk.plan.universe or {} if other != name]
+        assert not same_violation(parts, judgement.signature)(calmed(shrunk.plan, parts.system, others))
