@@ -30,7 +30,8 @@ class Minimal(msgspec.Struct, frozen=True, kw_only=True):
 
     `complete` means that no further part can be taken out of the plan without losing the violation; otherwise the
     budget of `runs` was spent. `replay` is the command that repeats the minimal run, `signature` the kind of violation
-    that was kept, `needs` the faults that are left, by kind and planned time, `universe` the drawn values that are left.
+    that was kept, `needs` the faults that are left, by kind and planned time, and `universe` the drawn values that are
+    left.
     """
 
     operations: int

@@ -23,6 +23,7 @@ from msgspec.structs import replace
 from faultline.harness.errors import UsageError
 from faultline.harness.generator.chance import chance_of_text
 from faultline.harness.options import TUNING, all_options, effective_options, tuning_settings
+from faultline.harness.parts import Parts
 from faultline.harness.plan import Plan, Weather
 from faultline.harness.request import RunRequest
 from faultline.harness.system import (
@@ -40,6 +41,7 @@ __all__ = [
     "DeclaresDomains",
     "Domains",
     "Drawn",
+    "calm_options",
     "calmed",
     "domains_of",
     "draws",
@@ -118,11 +120,21 @@ def draws(request: RunRequest, system: NodeSystem, functions: tuple[str, ...]) -
     holds. Raise `UsageError` for domains that contradict each other or the system.
     """
     domains = domains_of(system)
-    kept = planted_options(system, request.planted_bugs) | functions_options(system, functions) | request.options
+    kept = _kept(request, system, functions)
     values = option_values(system, domains)
     for attempt in range(DRAWS_MAX):
         rng = Random(chance_of_text("universe", request.cell, request.seed, attempt))
         yield _draw(replace(request, options=kept), domains, values, rng)
+
+
+def calm_options(request: RunRequest, parts: Parts) -> dict[str, str]:
+    """Return the options of the calm universe of a request for drawn ones."""
+    kept = _kept(request, parts.system, parts.workload.functions)
+    return effective_options(parts.system, kept, request.planted_bugs)
+
+
+def _kept(request: RunRequest, system: NodeSystem, functions: Iterable[str]) -> dict[str, str]:
+    return planted_options(system, request.planted_bugs) | functions_options(system, functions) | request.options
 
 
 def calmed(plan: Plan, system: NodeSystem, names: Iterable[str]) -> Plan:

@@ -105,8 +105,8 @@ class ConsistentCore:
         "consistent-core",
     )
     functions = FUNCTIONS
-    # Batches of a few bytes that each wait for long carry fewer requests than clients send: the log never catches up.
-    domains = Domains(options={"batch_linger_ms": ("5", "20")})
+    # A command that no batch can hold is refused for good, and batches that wait for long never catch up with clients.
+    domains = Domains(options={"batch_linger_ms": ("5", "20"), "batch_size_bytes": ("256", "1024", "65536")})
     options: Mapping[str, OptionDescription] = OPTIONS
     tuning: Mapping[str, OptionDescription] = SETTINGS
     former_options: Mapping[str, FormerOption] = FORMER_OPTIONS

@@ -63,7 +63,7 @@ class CoordinatedKv:
     functions = FUNCTIONS
     usual_workload = "register"
     usual_nodes = 6
-    # Moving a partition takes some fifty messages one after the other. With 20 ms each it takes longer than the bound of
+    # Moving a partition takes some fifty messages one after the other. With 20 ms each that is longer than the bound of
     # recovery, and with 40 ms a cluster answers no client at all.
     domains = Domains(
         nodes=(6, 6, 6, 7, 8, 9),
