@@ -11,6 +11,7 @@ import hashlib
 import itertools
 import re
 from fnmatch import fnmatchcase
+from typing import Literal
 
 import msgspec
 
@@ -69,8 +70,10 @@ class CampaignPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     (`faultline.harness.floors`). `keep_per_signature` whole run folders are kept of each kind of violation, and
     `seeds_per_task` seeds run in one task. `hosts` names the hosts of the world `hosts` and `host_options` says how
     they are to be, as `--hosts` and `--host-option` do. With `stop_at_violation` each run ends at the first violation
-    that is certain while it goes on, and the campaign begins no further run after the first that is not allowed; unset,
-    it is not written, so that the digests of other plans do not depend on it.
+    that is certain while it goes on, and the campaign begins no further run after the first that is not allowed.
+    `universe` is `calm`, or `drawn` for each seed; of a drawn one the numbers in `held` are kept (`nodes`, `workers`,
+    `operations`: those that the plan or a flag gives). Unset, these are not written, so that the digests of other plans
+    do not depend on them.
     """
 
     name: str = "campaign"
@@ -96,6 +99,8 @@ class CampaignPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     keep_per_signature: int = 20
     seeds_per_task: int = 25
     stop_at_violation: bool | msgspec.UnsetType = msgspec.UNSET
+    universe: Literal["calm", "drawn"] | msgspec.UnsetType = msgspec.UNSET
+    held: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
 
     def digest(self) -> str:
         """Return the SHA-256 of the encoded plan, in hexadecimal."""
@@ -159,6 +164,8 @@ class CampaignPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
             floors=self.floors,
             beyond_promise=bool(cell.expected),
             stop_at_violation=self.stop_at_violation,
+            universe="drawn" if self.universe == "drawn" else msgspec.UNSET,
+            held=self.held,
         )
 
 

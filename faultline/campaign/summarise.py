@@ -13,8 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import faultline
+from faultline.campaign.coverage import coverage, coverage_sentences
 from faultline.campaign.expectation import is_allowed
-from faultline.campaign.features import features_sentences, features_shortfall
+from faultline.campaign.features import RUNS_MIN, RUNS_MIN_DRAWN, features_sentences, features_shortfall
 from faultline.campaign.journal import Ending, Journal
 from faultline.campaign.layout import CampaignFolder
 from faultline.campaign.matrix import CampaignPlan, Cell
@@ -90,6 +91,7 @@ def summarise(
     verdict = campaign_verdict(remains, finished=not missing, failed=bool(ending.failure) or lost)
     first = campaign_sentence(plan.name, verdict, cells, finished, scheduled, _why_incomplete(ending, missing))
     troubles = tuple(_troubles(plan, cells, journal, missed, missing))
+    covers = coverage(plan, tables["runs"])
     reached = {mark: runs for mark, runs in marks.items() if runs}
     return CampaignSummary(
         id=folder.root.name,
@@ -111,6 +113,7 @@ def summarise(
             *sensitivity_sentences(cells),
             marks_sentence(reached, finished),
             *features_sentences(journal.features, reached),
+            *coverage_sentences(covers),
         ),
         troubles=troubles,
         warnings=(*troubles, *_doubts(rows, signatures, {*reached, *plan.must_reach})),
@@ -120,6 +123,7 @@ def summarise(
         marks=reached,
         marks_missing=tuple(mark for mark, runs in marks.items() if not runs),
         overlap=_overlap(rows["faults"]),
+        coverage=covers,
         environment={"master": journal.master, "world": plan.world},
         versions=_versions(),
     )
@@ -279,7 +283,8 @@ def _missed(plan: CampaignPlan, journal: Journal, marks: Mapping[str, int], rows
     for mark in plan.must_reach:
         if not marks.get(mark):
             yield f"No run reached {mark}, which the plan demands: the campaign proves too little."
-    if told := features_shortfall(journal.features, rows["marks"], rows["cells"], plan.floors):
+    runs_min = RUNS_MIN_DRAWN if plan.universe else RUNS_MIN
+    if told := features_shortfall(journal.features, rows["marks"], rows["cells"], plan.floors, runs_min):
         yield told
 
 

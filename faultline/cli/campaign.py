@@ -16,6 +16,7 @@ from faultline.cli.options import (
     on_hosts,
     output_option,
     stop_option,
+    universe_option,
 )
 from faultline.cli.output import say
 from faultline.cli.sealed_outcome import INTERRUPTED, Sealed, announce, working_in
@@ -90,6 +91,7 @@ def _many(context: click.Context, parameter: click.Parameter, values: tuple[str,
     "--name",
     help="Name of the campaign and its folder; it must be new in the results folder [default: the plan's].",
 )
+@universe_option
 @floor_option
 @output_option
 @stop_option
@@ -113,6 +115,7 @@ def command(
     host_option_pairs: tuple[str, ...],
     master: str,
     name: str | None,
+    universe: Literal["calm", "drawn"] | None,
     floor_pairs: tuple[str, ...],
     output: Path,
     stop_at_violation: bool,
@@ -148,6 +151,7 @@ def command(
         hosts=hosts,
         host_options=as_options(host_option_pairs, "--host-option"),
         stop_at_violation=stop_at_violation or None,
+        universe=universe,
     )
     with campaign_progress() as progress:
         result = run_campaign(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import click
 import msgspec
@@ -16,6 +17,7 @@ from faultline.cli.options import (
     output_option,
     request_options,
     stop_option,
+    universe_option,
 )
 from faultline.cli.output import say
 from faultline.cli.sealed_outcome import INTERRUPTED, Sealed
@@ -56,6 +58,7 @@ __all__ = ["command"]
     metavar="NAME=VALUE",
     help="Setting of the hosts, such as fsync=lies.",
 )
+@universe_option
 @floor_option
 @output_option
 @click.option("--shrink/--no-shrink", "shrinks", default=True, help="Shrink a violation of the simulated world.")
@@ -78,6 +81,7 @@ def command(
     world: WorldName,
     hosts: str | None,
     host_option_pairs: tuple[str, ...],
+    universe: Literal["calm", "drawn"] | None,
     floor_pairs: tuple[str, ...],
     output: Path,
     shrinks: bool,
@@ -112,6 +116,8 @@ def command(
         world=world,
         beyond_promise=beyond_promise,
         stop_at_violation=stop_at_violation or msgspec.UNSET,
+        universe="drawn" if universe == "drawn" else msgspec.UNSET,
+        held=_held() if universe == "drawn" else msgspec.UNSET,
     )
     finished = carry_out(request, output, shrinks=shrinks, hosts=hosts or "", announces=True)
     _print(finished.judgement, finished.lines, as_json)
@@ -131,6 +137,13 @@ def _usual(system: str, workload: str, nodes: int) -> tuple[str, int]:
         workload if source("workload") is ParameterSource.COMMANDLINE else loaded.usual_workload,
         nodes if source("nodes") is ParameterSource.COMMANDLINE else loaded.usual_nodes,
     )
+
+
+def _held() -> tuple[str, ...]:
+    """Return the numbers that the user gave, which no universe draws."""
+    source = click.get_current_context().get_parameter_source
+    names = ("nodes", "workers", "operations")
+    return tuple(name for name in names if source(name) is ParameterSource.COMMANDLINE)
 
 
 def _nodes_on(hosts: str, nodes: int) -> int:

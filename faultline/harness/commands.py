@@ -18,7 +18,7 @@ def replay_command(folder: Path, hosts: str = "") -> str:
 def run_command(request: RunRequest, hosts: str = "") -> str:
     """Return the command that runs one seed anew, on `hosts` if any, with all values that are not defaults.
 
-    The nodes are always named: the default of the command is each system's own, or the number of hosts.
+    The nodes are named, as the default of the command is each system's own, or the number of hosts.
     """
     defaults = RunRequest(system=request.system)
     words = ["faultline", "run", "--system", request.system, "--workload", request.workload]
@@ -33,10 +33,15 @@ def run_command(request: RunRequest, hosts: str = "") -> str:
         words += ["--floor", f"{name}={share:g}"]
     if hosts:
         words += ["--hosts", hosts]
-    words += ["--nodes", str(request.nodes)]
+    held = request.held or ()
+    # In a drawn universe the seed says how many nodes there are, unless the user held the number.
+    if not request.universe or "nodes" in held:
+        words += ["--nodes", str(request.nodes)]
     for name in ("workers", "operations", *(() if hosts else ("world",))):
-        if getattr(request, name) != getattr(defaults, name):
+        if getattr(request, name) != getattr(defaults, name) or name in held:
             words += [f"--{name}", str(getattr(request, name))]
+    if request.universe:
+        words += ["--universe", request.universe]
     if request.duration_s is not None:
         words += ["--duration", str(request.duration_s)]
     flags = {"--beyond-promise": request.beyond_promise, "--stop-at-violation": request.stop_at_violation}

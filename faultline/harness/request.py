@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 
 from faultline.harness.plan import cell_name
@@ -14,7 +16,9 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A user's request for one run: names and numbers, all with a default except the system and the seed.
 
     With `beyond_promise` the run is planned although the system does not promise to pass it. With `stop_at_violation`
-    it ends at the first violation that is certain while it goes on.
+    it ends at the first violation that is certain while it goes on. With a `universe` that is drawn
+    (`faultline.harness.universe`), the numbers `held` are kept, and each seed draws some of the `faults`; unset, both
+    are not written, so that the names of other runs do not depend on them.
     """
 
     system: str
@@ -32,6 +36,8 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     world: WorldName = "simulated"
     beyond_promise: bool = False
     stop_at_violation: bool | msgspec.UnsetType = msgspec.UNSET
+    universe: Literal["drawn"] | msgspec.UnsetType = msgspec.UNSET
+    held: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
 
     @property
     def fault_set(self) -> tuple[str, ...]:

@@ -23,9 +23,9 @@ from faultline.harness.plan import Plan
 from faultline.harness.recovery import asked_again
 from faultline.harness.run_record import RunRecord
 from faultline.harness.world.faults import SIMULATED_CAPABILITIES
-from faultline.harness.world.simulated.world import SimulatedClient, SimulatedWorld
+from faultline.harness.world.simulated.world import BOOT_US_MAX, SimulatedClient, SimulatedWorld
 
-__all__ = ["LIMIT_S", "LIMIT_S_PER_OPERATION", "limit_s", "run_simulated"]
+__all__ = ["LIMIT_S", "LIMIT_S_PER_OPERATION", "limit_s", "refuse_what_cannot_boot", "run_simulated"]
 
 LIMIT_S = 300.0
 LIMIT_S_PER_OPERATION = 0.02
@@ -52,6 +52,15 @@ def run_simulated(
             "virtual time.",
             "Code of the system, its client or the workload does not return; py-spy shows where it is.",
         ) from None
+
+
+def refuse_what_cannot_boot(plan: Plan, parts: Parts) -> None:
+    """Raise UsageError when the nodes or clients of `plan` refuse their options, members or planted bugs."""
+    world = SimulatedWorld(plan, parts.system, [])
+    world.boot()
+    for worker in range(plan.workers):
+        world.open_client(worker, plan.nodes[worker % len(plan.nodes)])
+    world.scheduler.run(BOOT_US_MAX)
 
 
 def limit_s(plan: Plan) -> float:

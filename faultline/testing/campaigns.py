@@ -96,6 +96,7 @@ def assert_campaign_passes(
         options=options,
         nodes=nodes,
         operations=operations,
+        universe=None if campaign else "calm",
     )
     __tracebackhide__ = True
     runs = [(cell, seed) for seed in range(first_seed, first_seed + seeds) for cell in plan.cells()]

@@ -18,9 +18,10 @@ from faultline.harness.world.simulated.scheduler import Scheduler
 from faultline.harness.world.simulated.trace import SimulatedTrace
 from faultline.harness.world.weather import salt, uniform
 
-__all__ = ["SimulatedClient", "SimulatedWorld"]
+__all__ = ["BOOT_US_MAX", "SimulatedClient", "SimulatedWorld"]
 
-_BOOT_US_MAX = 20_000
+BOOT_US_MAX = 20_000
+"""The time within which every node is started."""
 
 
 class SimulatedWorld:
@@ -43,7 +44,7 @@ class SimulatedWorld:
         """Start every node, within the first few milliseconds."""
         for name, host in self.hosts.items():
             host.on_crash = self._note_crash
-            delay_us = uniform(salt(self.plan.seed, "boot", name), 0, 0, _BOOT_US_MAX)
+            delay_us = uniform(salt(self.plan.seed, "boot", name), 0, 0, BOOT_US_MAX)
             self.scheduler.at(delay_us, self._boot_once, host)
 
     def _boot_once(self, host: SimulatedHost) -> None:

@@ -21,6 +21,7 @@ from faultline.harness.feature import Feature
 from faultline.harness.invariant import Invariant
 from faultline.harness.promises import Asked
 from faultline.harness.system import OptionDescription, PlantedBug
+from faultline.harness.universe import Domains
 from faultline.harness.world.ports import READY, Node, NodeId, NodeStatus, Ports
 from faultline.systems_under_test.reference.coordinated_kv.client import FUNCTIONS, CoordinatedClient
 from faultline.systems_under_test.reference.coordinated_kv.features import FEATURES
@@ -63,6 +64,12 @@ class CoordinatedKv:
     functions = FUNCTIONS
     usual_workload = "register"
     usual_nodes = 6
+    # Moving a partition takes some fifty messages one after the other. With 20 ms each that is longer than the bound of
+    # recovery, and with 40 ms a cluster answers no client at all.
+    domains = Domains(
+        nodes=(6, 6, 6, 7, 8, 9),
+        weather={"latency_us_max": (600, 5_000, 10_000), "fsync_us_max": (200, 5_000, 10_000), "loss": (0.01, 0.02)},
+    )
     options: Mapping[str, OptionDescription] = OPTIONS
     tuning: Mapping[str, OptionDescription] = SETTINGS
     planted_bugs: Mapping[str, PlantedBug] = BUGS.planted_bugs
