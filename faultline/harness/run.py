@@ -23,6 +23,7 @@ from faultline.harness.plan import Plan
 from faultline.harness.recovery import asked_again
 from faultline.harness.run_record import RunRecord
 from faultline.harness.world.faults import SIMULATED_CAPABILITIES
+from faultline.harness.world.simulated.scheduler import Scheduler
 from faultline.harness.world.simulated.world import BOOT_US_MAX, SimulatedClient, SimulatedWorld
 
 __all__ = ["LIMIT_S", "LIMIT_S_PER_OPERATION", "limit_s", "refuse_what_cannot_boot", "run_simulated"]
@@ -32,16 +33,24 @@ LIMIT_S_PER_OPERATION = 0.02
 
 
 def run_simulated(
-    plan: Plan, parts: Parts, *, sink: EventSink | None = None, record_messages: bool = False
+    plan: Plan,
+    parts: Parts,
+    *,
+    sink: EventSink | None = None,
+    record_messages: bool = False,
+    scheduler: Scheduler | None = None,
 ) -> RunRecord:
     """Carry out `plan`; the record is a pure function of it.
 
     Ctrl-C ends the run where it is; the record then says so and holds all events until then.
     `sink` receives the history's lines as they happen; `record_messages` keeps every message for diagrams, which
-    costs time but changes nothing else. Raise HarnessError when the run does not end (`limit_s`).
+    costs time but changes nothing else. A `scheduler` of the caller's, new for this run, sees or changes its events.
+    Raise HarnessError when the run does not end (`limit_s`).
     """
     refuse_what_cannot_run(plan, parts, frozenset(SIMULATED_CAPABILITIES), "simulated")
-    run = _SimulatedRun(plan, parts, sink, record_messages)
+    errors: list[str] = []
+    world = SimulatedWorld(plan, parts.system, errors, record_messages=record_messages, scheduler=scheduler)
+    run = _SimulatedRun(plan, parts, sink, world, errors)
     seconds = limit_s(plan)
     try:
         with deadline(seconds):
@@ -69,11 +78,13 @@ def limit_s(plan: Plan) -> float:
 
 
 class _SimulatedRun:
-    def __init__(self, plan: Plan, parts: Parts, sink: EventSink | None, record_messages: bool) -> None:
+    def __init__(
+        self, plan: Plan, parts: Parts, sink: EventSink | None, world: SimulatedWorld, errors: list[str]
+    ) -> None:
         self.plan = plan
         self.history = History(sink)
-        self.errors: list[str] = []
-        self.world = SimulatedWorld(plan, parts.system, self.errors, record_messages=record_messages)
+        self.errors = errors
+        self.world = world
         self.scheduler = self.world.scheduler
         self.faults = FaultSchedule(
             plan, parts, self.world.fault_port, self.history, lambda: self.scheduler.now_us, self.errors

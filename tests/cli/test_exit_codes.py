@@ -83,6 +83,29 @@ def test_shrinking_can_be_left_out_and_done_later(faultline, violating_seed):
     assert (folder / "minimal" / "run.json").is_file()
 
 
+def test_the_causes_of_a_violation_are_told_of_its_minimal_run_within_the_runs_that_were_asked_for(
+    faultline, violating_seed
+):
+    faultline("run", "--planted-bug", "stale-read", "--seed", str(violating_seed), "--no-shrink")
+    folder = folder_of(f"consistent-core+stale-read.register.leadership.{violating_seed}")
+    unshrunk = faultline("causes", str(folder))
+    assert unshrunk.code == 2
+    assert f"faultline shrink {folder}" in unshrunk.err
+    faultline("shrink", str(folder))
+    ended = faultline("causes", str(folder), "--runs", "12")
+    assert ended.code == 1
+    assert "1 of 1 fault" in ended.out and "Not tried" in ended.out
+    of_minimal = faultline("causes", str(folder / "minimal"), "--runs", "12", "--json")
+    assert json.loads(of_minimal.out)["runs"] == 12
+
+
+def test_a_run_without_a_violation_has_no_causes(faultline):
+    faultline("run", *CALM, "--seed", "4")
+    ended = faultline("causes", str(folder_of("consistent-core.register.calm.4")))
+    assert ended.code == 2
+    assert "not a violation of the simulated world" in ended.err
+
+
 def test_a_run_without_a_violation_cannot_be_shrunk(faultline):
     faultline("run", *CALM, "--seed", "4")
     ended = faultline("shrink", str(folder_of("consistent-core.register.calm.4")))

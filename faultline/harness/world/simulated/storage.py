@@ -103,6 +103,10 @@ class SimulatedDisk:
         self._wanted = []
         return sync
 
+    def want_again(self, sync: Sync) -> None:
+        """Take back a `sync` that comes to nothing: the next one covers its files too."""
+        self._wanted = [*(file for file, _ in sync.files if file not in self._wanted), *self._wanted]
+
     def crash(self, stream_salt: int, now_us: int) -> None:
         """Lose what is not durable, or a part of it; names go back to the last sync."""
         self._names = dict(self._durable_names)
@@ -114,14 +118,14 @@ class SimulatedDisk:
 class Sync:
     """An fsync under way: what it will have made durable when it ends."""
 
-    __slots__ = ("_disk", "_files", "_names")
+    __slots__ = ("_disk", "_names", "files")
 
     def __init__(self, disk: SimulatedDisk, files: list[tuple[_File, int]], names: dict[str, _File]) -> None:
         self._disk = disk
-        self._files = files
+        self.files = files
         self._names = names
 
     def finish(self) -> None:
-        for file, count in self._files:
+        for file, count in self.files:
             file.settle(count)
         self._disk._durable_names = self._names

@@ -27,11 +27,19 @@ BOOT_US_MAX = 20_000
 class SimulatedWorld:
     """The cluster and the clients of one run in virtual time. One plan is one execution."""
 
-    def __init__(self, plan: Plan, system: NodeSystem, errors: list[str], *, record_messages: bool = False) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        system: NodeSystem,
+        errors: list[str],
+        *,
+        record_messages: bool = False,
+        scheduler: Scheduler | None = None,
+    ) -> None:
         """`errors` takes what goes wrong in clients: theirs is the harness's side, a node's crash is the system's."""
         self.plan = plan
         self._errors = errors
-        self.scheduler = Scheduler()
+        self.scheduler = scheduler or Scheduler()
         self.trace = SimulatedTrace(self.scheduler, system.invariants())
         self.network = SimulatedNetwork(self.scheduler, plan.weather, plan.seed, plan.nodes, record=record_messages)
         self._system = system
