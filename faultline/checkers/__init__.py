@@ -44,6 +44,13 @@ if TYPE_CHECKING:
     from faultline.checkers.linearizability.checker import LinearizabilityChecker
     from faultline.checkers.linearizability.generic_search import Hooks
     from faultline.checkers.membership import MembershipChecker
+    from faultline.checkers.memory.checker import (
+        CausalConvergenceChecker,
+        CausalMemoryChecker,
+        PramChecker,
+        SequentialChecker,
+        WeakCausalChecker,
+    )
     from faultline.checkers.porcupine.model import PENDING, UNKNOWN, Model, NondeterministicModel, Operation
     from faultline.checkers.scans import ScansChecker
     from faultline.checkers.siblings import SiblingsChecker
@@ -68,6 +75,8 @@ __all__ = [
     "BookingsChecker",
     "CausalChecker",
     "CausalConsistencyChecker",
+    "CausalConvergenceChecker",
+    "CausalMemoryChecker",
     "CausalPairsChecker",
     "CausalReverseChecker",
     "CheckerDescription",
@@ -91,12 +100,14 @@ __all__ = [
     "MonotonicChecker",
     "NondeterministicModel",
     "Operation",
+    "PramChecker",
     "QueueChecker",
     "ReadAtomicChecker",
     "ReadCommittedChecker",
     "Result",
     "RwRegisterChecker",
     "ScansChecker",
+    "SequentialChecker",
     "SerializabilityChecker",
     "SessionsChecker",
     "SetChecker",
@@ -111,6 +122,7 @@ __all__ = [
     "UniqueIdsChecker",
     "VacuityChecker",
     "WatchesChecker",
+    "WeakCausalChecker",
     "check",
 ]
 

@@ -56,7 +56,12 @@ _OF_RUNS = frozenset(
 _NO_MODELS = _OF_RUNS | {"linearizability"}
 """Those, and what takes the model as an option."""
 
-_SEARCHING = frozenset(("txn-set", "txn-counter", "closed-predicate", "rw-serializable", "rw-snapshot-isolation"))
+_SEARCHING = frozenset(
+    (
+        *("txn-set", "txn-counter", "closed-predicate", "rw-serializable", "rw-snapshot-isolation"),
+        *("sequential", "causal-memory", "causal-convergence", "weak-causal", "pram"),
+    )
+)
 """Checkers by their own name that can run long and take a time limit; all others count, in nearly linear time."""
 
 _PER_KEY = frozenset(("set", "set-full", "counter", "queue", "total-queue"))
