@@ -20,14 +20,18 @@ from typing import Any, NamedTuple
 
 from judged_seeds import judge_seeds, options
 from things_in_use import Bank, GrowingSet, Ids, Number, Queue, Register, Thing, Version
+from things_of_clients import Lease, Lock, Versions
 
 from faultline.checkers.classic.bank import BankChecker
 from faultline.checkers.classic.counter import CounterChecker
+from faultline.checkers.classic.lock import LockChecker
 from faultline.checkers.classic.monotonic import MonotonicChecker
 from faultline.checkers.classic.queues import QueueChecker
+from faultline.checkers.classic.sessions import SessionsChecker
 from faultline.checkers.classic.set_full import SetFullChecker
 from faultline.checkers.classic.unique_ids import UniqueIdsChecker
 from faultline.checkers.incremental.registers import IncrementalRegisters
+from faultline.checkers.leased_lock import LeasedLockChecker
 from faultline.checkers.linearizability.models import referee_operations, register_model
 from faultline.checkers.linearizability.operations import register_operations
 from faultline.checkers.porcupine import check_operations
@@ -66,7 +70,7 @@ def _by_checker(thing: Callable[[random.Random], Thing], checker: Any, *, is_exa
     """Return the model that `checker` judges, whole and by its twin."""
 
     def refutes(history: History) -> bool:
-        return bool(checker.check(history).verdict is Verdict.VIOLATION)
+        return bool(checker.check(history, None).verdict is Verdict.VIOLATION)
 
     return Model(thing, checker.incremental, refutes, is_exact)
 
@@ -82,6 +86,9 @@ MODELS: Mapping[str, Model] = {
     "global-order": _by_checker(Version, MonotonicChecker(scope="global")),
     "bank": _by_checker(Bank, BankChecker()),
     "unique-ids": _by_checker(Ids, UniqueIdsChecker()),
+    "lock": _by_checker(Lock, LockChecker(), is_exact=False),
+    "leased-lock": _by_checker(Lease, LeasedLockChecker()),
+    "sessions": _by_checker(Versions, SessionsChecker()),
 }
 
 
@@ -96,6 +103,7 @@ def random_events(model: str, seed: int) -> Iterator[Event]:
     begun = 0
     while begun < size or (under_way and rng.random() < 0.97):
         client = int(rng.random() * clients)
+        thing.process = processes[client]
         if client not in under_way:
             if begun < size:
                 f, value = thing.call()

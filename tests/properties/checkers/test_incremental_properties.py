@@ -9,12 +9,15 @@ import pytest
 
 TOOLS = Path(__file__).parents[3] / "tools"
 
+EXACT = [
+    *("cas-register", "read-write", "set", "queue", "monotonic", "global-order", "bank", "unique-ids"),
+    *("leased-lock", "sessions"),
+]
+
 
 @pytest.mark.slow
 @pytest.mark.parametrize("first", [0, 1000])
-@pytest.mark.parametrize(
-    "model", ["cas-register", "read-write", "set", "queue", "monotonic", "global-order", "bank", "unique-ids"]
-)
+@pytest.mark.parametrize("model", EXACT)
 def test_an_incremental_checker_knows_at_each_prefix_what_the_check_of_that_prefix_finds(monkeypatch, model, first):
     monkeypatch.syspath_prepend(str(TOOLS))
     from fuzz_incremental import MODELS, differences
@@ -28,7 +31,7 @@ def test_an_incremental_checker_knows_at_each_prefix_what_the_check_of_that_pref
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("model", ["counter", "eventual-set"])
+@pytest.mark.parametrize("model", ["counter", "eventual-set", "lock"])
 def test_an_incremental_checker_that_knows_less_is_never_certain_of_what_the_check_does_not_find(monkeypatch, model):
     monkeypatch.syspath_prepend(str(TOOLS))
     from fuzz_incremental import differences

@@ -136,6 +136,7 @@ WATCHED = [
     *(("paxos-kv", each) for each in ("register", "set", "counter", "transfer")),
     *(("quorum-register", "read-write"), ("partitioned-kv", "register"), ("range-kv", "register")),
     ("transactional-kv", "bank"),
+    *(("consistent-core", "sessions"), ("coordination-service", "locks")),
 ]
 
 
