@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from watched_clients import Clients
 
 from faultline.checkers.adapted import adapted, renamed
 from faultline.checkers.classic.bank import BankChecker
@@ -13,27 +14,7 @@ from faultline.checkers.classic.queues import QueueChecker, TotalQueueChecker
 from faultline.checkers.classic.set_full import SetFullChecker
 from faultline.checkers.classic.unique_ids import UniqueIdsChecker
 from faultline.harness.incremental import incremental_checkers
-from faultline.harness.operation import Operation
 from faultline.harness.outcome import fail, info, ok
-
-
-class Clients:
-    """Clients of one twin: `begin` gives the row of an operation, `end` the rows that show a violation."""
-
-    def __init__(self, checker):
-        (self.twin,) = incremental_checkers([checker])
-        self.rows = 0
-
-    def begin(self, f, value=None, process=0):
-        self.twin.invoke(self.rows, Operation(process, f, "k", value))
-        self.rows += 1
-        return self.rows - 1
-
-    def end(self, row, outcome):
-        return self.twin.complete(row, outcome)
-
-    def do(self, f, value=None, answer=None, process=0):
-        return self.end(self.begin(f, value, process), ok(answer))
 
 
 def test_a_read_that_lacks_an_acknowledged_element_names_the_add_and_itself():
@@ -134,4 +115,4 @@ def test_an_adapted_twin_sees_requests_and_answers_as_its_checker_does():
 
 
 def test_a_checker_without_a_twin_has_none_when_it_is_adapted():
-    assert incremental_checkers([adapted(LockChecker())]) == ()
+    assert incremental_checkers([adapted(LockChecker(lease_us=5))]) == ()
