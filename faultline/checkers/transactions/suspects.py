@@ -3,8 +3,8 @@
 Where hundreds of anomalies are spread over a history, walking through each component for each shape takes nearly all of
 the time. Most of these walks can be spared:
 
-- A cycle of dependencies alone (`ww`, `wr` and the orders that clients see) is rare where anomalies are stale reads. One
-  pass of `suspect_regions` over those edges shows the components in which there can be one.
+- A cycle of dependencies alone (`ww`, `wr` and the orders that clients see) is rare where anomalies are stale reads.
+  One pass of `suspect_regions` over those edges shows the components in which there can be one.
 - An anomaly between two transactions needs an `rw` edge one way and any edge back.
 """
 
