@@ -22,6 +22,7 @@ from faultline.checkers.linearizability.monitors.lifetimes import (
     NEVER,
     Container,
     Lifetime,
+    Lifetimes,
     empty_moments,
     read_container,
     stretched,
@@ -50,9 +51,7 @@ def monitor_queue(operations: Sequence[Operation[Call, Any]]) -> Decision:
     return hand_over("which values the dequeues without an answer took has to be searched")
 
 
-def _decide(
-    lifetimes: Sequence[Lifetime], container: Container, operations: Sequence[Operation[Call, Any]]
-) -> Decision:
+def _decide(lifetimes: Lifetimes, container: Container, operations: Sequence[Operation[Call, Any]]) -> Decision:
     moments = empty_moments(lifetimes, operations, container.empties)
     natively = (
         None
@@ -83,7 +82,7 @@ def _optional(
     return sorted(container.unanswered, key=lambda position: operations[position].call)[:stayed]
 
 
-def _overtaken(lifetimes: Sequence[Lifetime]) -> tuple[Lifetime, Lifetime] | None:
+def _overtaken(lifetimes: Lifetimes) -> tuple[Lifetime, Lifetime] | None:
     """Two values of which the first certainly came in before the second, and certainly left after it."""
     by_return = sorted(lifetimes, key=lambda lifetime: lifetime.put_return)
     last: Lifetime | None = None
@@ -98,9 +97,7 @@ def _overtaken(lifetimes: Sequence[Lifetime]) -> tuple[Lifetime, Lifetime] | Non
     return None
 
 
-def _arranged(
-    lifetimes: Sequence[Lifetime], moments: dict[int, float], operations: Sequence[Operation[Call, Any]]
-) -> list[int]:
+def _arranged(lifetimes: Lifetimes, moments: dict[int, float], operations: Sequence[Operation[Call, Any]]) -> list[int]:
     """A linearization: the values before each moment of emptiness together, in an order both intervals allow."""
     cuts = sorted(set(moments.values()))
     parts: list[list[Lifetime]] = [[] for _ in range(len(cuts) + 1)]

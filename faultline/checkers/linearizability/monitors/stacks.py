@@ -30,6 +30,7 @@ from faultline.checkers.linearizability.monitors.lifetimes import (
     NEVER,
     Container,
     Lifetime,
+    Lifetimes,
     empty_moments,
     read_container,
     stretched,
@@ -67,9 +68,7 @@ def monitor_stack(operations: Sequence[Operation[Call, Any]]) -> Decision:
     return hand_over("which values the pops without an answer took has to be searched")
 
 
-def _decide(
-    lifetimes: Sequence[Lifetime], container: Container, operations: Sequence[Operation[Call, Any]]
-) -> Decision:
+def _decide(lifetimes: Lifetimes, container: Container, operations: Sequence[Operation[Call, Any]]) -> Decision:
     moments = empty_moments(lifetimes, operations, container.empties)
     if isinstance(moments, tuple):
         empty, inside = moments
@@ -87,7 +86,7 @@ def _decide(
 
 
 def _peeled(
-    lifetimes: Sequence[Lifetime],
+    lifetimes: Lifetimes,
     container: Container,
     operations: Sequence[Operation[Call, Any]],
     moments: Mapping[int, float],
@@ -116,7 +115,7 @@ def _core(
     """Return few of the stuck values of which none can be peeled either."""
 
     def is_stuck(some: Sequence[Lifetime]) -> bool:
-        return bool(_peeled(some, container, operations, {})[0])
+        return bool(_peeled(Lifetimes.of(some), container, operations, {})[0])
 
     found, _ = minimise(stuck, is_stuck, lambda _value, _all: [None], CORE_CHECKS_MAX)
     return found
@@ -131,7 +130,7 @@ class _Cut(NamedTuple):
     position: int
 
 
-def _peel(lifetimes: Sequence[Lifetime], end: float) -> tuple[list[Lifetime], list[_Cut]]:
+def _peel(lifetimes: Lifetimes, end: float) -> tuple[list[Lifetime], list[_Cut]]:
     """Return the values that cannot be peeled, and the places of the operations of those that can."""
     import numpy as np
 
