@@ -17,6 +17,7 @@ from bisect import bisect_right
 from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
+from faultline.checkers.linearizability.certificates import Contradiction
 from faultline.checkers.linearizability.data_types import UNKNOWN, Call
 from faultline.checkers.linearizability.decision import Decision, hand_over, illegal
 from faultline.checkers.porcupine.model import PENDING, Operation
@@ -79,7 +80,9 @@ def _taken_twice(takes: list[int], operations: Sequence[Operation[Call, Any]], v
     puts = [position for position, operation in enumerate(operations) if operation.input == (put, value)]
     if len(puts) > 1:
         return hand_over(f"{value!r} is put in twice")
-    return illegal([*puts, *takes], f"{value!r} is put in once and taken out twice")
+    last = max(takes, key=lambda position: operations[position].return_)
+    reason = f"{value!r} is put in once and taken out twice"
+    return illegal([*puts, *takes], reason, Contradiction("taken too often", (last,)))
 
 
 def _joined(
@@ -91,7 +94,8 @@ def _joined(
 ) -> Container | Decision:
     for value, take in takes.items():
         if value not in puts:
-            return illegal([take], f"{value!r} is taken out and was never put in")
+            reason = f"{value!r} is taken out and was never put in"
+            return illegal([take], reason, Contradiction("taken too often", (take,)))
     lifetimes = []
     for value, put in puts.items():
         begun, taken_at = operations[put], takes.get(value, NEVER)
@@ -101,7 +105,8 @@ def _joined(
             continue
         taken = operations[taken_at]
         if taken.return_ < begun.call:
-            return illegal([put, taken_at], f"{value!r} is taken out before it is put in")
+            reason = f"{value!r} is taken out before it is put in"
+            return illegal([put, taken_at], reason, Contradiction("taken too often", (taken_at,)))
         # A value is in before it is out: the two intervals are cut to where that is possible (a tuned history).
         put_return, take_call = min(begun.return_, taken.return_), max(begun.call, taken.call)
         lifetimes.append(Lifetime(begun.call, put_return, take_call, taken.return_, put, taken_at))
