@@ -207,22 +207,9 @@ def _show_circumstances(checked: CheckedHistory) -> None:
 
 def _write_proof(file: Path, checked: CheckedHistory, timeout_s: float | None) -> None:
     """Write the proof of the verdict on linearizability into `file`; raise UsageError when there is no such verdict."""
-    from faultline.checkers.judges import STEPS_MAX
-    from faultline.checkers.linearizability.descriptions import MODELS
-    from faultline.checkers.linearizability.proof import proof_of
-    from faultline.checkers.porcupine.budget import Budget
+    from faultline.checkers.judges import STEPS_MAX, Budget
 
-    judged = [each for each in (checked.result, *checked.checks) if each.checker == "linearizability"]
-    if not judged:
-        raise UsageError(
-            f"{checked.label} was not checked for linearizability, so there is nothing to prove.",
-            f"Name a model with --model: one of {', '.join(MODELS)}.",
-        )
-    if checked.numbers is not None:
-        raise UsageError(f"{checked.label} is too large for a proof.", "Check a file of one of its keys.")
-    detail, budget = judged[0].detail, Budget.of(STEPS_MAX, timeout_s)
-    made = proof_of(checked.imported.history, detail["model"], checked.label, detail["failed_cas"], budget)
-    made.write(file)
+    checked.proof(Budget(STEPS_MAX, timeout_s)).write(file)
 
 
 def _itself_failed(error: Exception) -> HarnessError:

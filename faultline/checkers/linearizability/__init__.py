@@ -10,7 +10,7 @@ refutation   an engine's refusal made a certificate (certificates); object_certi
 verifier     the one door to what verifies: verify for registers, generic_proof for any model, contradictions for what
              monitors say, replay for linearizations
 proof        certificates in files, with told, the operations in words
-referee      the port of Porcupine, which confirms refusals of strings; witness replays linearizations
+referee      the port of Porcupine, for what the generic search cannot decide
 evidence     an illegal register made small by minimise, or told as one moment by cuts; classify and losses name it;
              explain and finding tell it
 undecided    what is known about a key whose search was given up
