@@ -231,7 +231,7 @@ def _proof(known: KnownHistory) -> bytes:
         path.write_bytes(WRITERS["faultline"](random.Random(0), known.events))
         (checked,) = check_histories(path, "faultline")
     model, failed_cas = checked.result.detail["model"], checked.result.detail["failed_cas"]
-    return msgspec.json.encode(proof_of(checked.imported.history, model, known.name, failed_cas, UNLIMITED))
+    return proof_of(checked.imported.history, model, known.name, failed_cas, UNLIMITED).json()
 
 
 def violating_run() -> Files:

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from faultline.checkers.library.result import Result
     from faultline.checkers.linearizability.checker import LinearizabilityChecker
     from faultline.checkers.linearizability.generic_search import Hooks
+    from faultline.checkers.linearizability.proof import Proof
     from faultline.checkers.membership import MembershipChecker
     from faultline.checkers.memory.checker import (
         CausalConvergenceChecker,
@@ -101,6 +102,7 @@ __all__ = [
     "NondeterministicModel",
     "Operation",
     "PramChecker",
+    "Proof",
     "QueueChecker",
     "ReadAtomicChecker",
     "ReadCommittedChecker",
@@ -128,6 +130,7 @@ __all__ = [
 
 _LIBRARY = {
     "Hooks": "faultline.checkers.linearizability.generic_search",
+    "Proof": "faultline.checkers.linearizability.proof",
     "Result": "faultline.checkers.library.result",
     "check": "faultline.checkers.library.checking",
 }

@@ -8,10 +8,11 @@ illegal one is illegal too, since operations that had not returned by its end ma
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec.structs import replace
 
+from faultline.checkers.linearizability.certificates import Certificate
 from faultline.checkers.linearizability.cuts import CORE_MAX, cut_of, evidence_of_cut
 from faultline.checkers.linearizability.data_type import NON_LINEARIZABLE, Clock, Cut, Evidence
 from faultline.checkers.linearizability.decision import Decision
@@ -81,6 +82,10 @@ class Strings:
             ended = sum(operation.return_ < returns[furthest] for operation in calls)
             decision = replace(decision, furthest=ended)
         return decision.renamed([place[row] for row in columns.row])
+
+    def certificate(self, calls: Sequence[KvOperation], decision: Decision, budget: Budget) -> Certificate[Any] | None:
+        """Return what the frontier made when the key was decided."""
+        return decision.certificate
 
     def evidence(
         self,
@@ -220,7 +225,7 @@ def _kept(decision: Decision) -> set[int]:
     certificate = decision.certificate
     if certificate is None or certificate.relaxed is None:
         return set()
-    return {certificate.columns.row[each.operation] for each in certificate.relaxed}
+    return {certificate.subject.row[each.operation] for each in certificate.relaxed}
 
 
 def _last_return(calls: Sequence[KvOperation], decision: Decision) -> int | None:

@@ -14,7 +14,8 @@ from faultline.checkers.linearizability.engine.proofs import fault_of_refutation
 from faultline.checkers.linearizability.engine.registers import columns_of, register_columns
 from faultline.checkers.linearizability.operations import INFINITY, OBSERVE, SWAP, WRITE, RegisterOperation
 from faultline.checkers.linearizability.refutation import refute
-from faultline.checkers.linearizability.verify import fault_of, fault_of_relaxation, fault_of_set
+from faultline.checkers.linearizability.verifier import fault_of
+from faultline.checkers.linearizability.verify import fault_of_relaxation, fault_of_set
 from faultline.checkers.porcupine.budget import Budget
 from faultline.harness.history import History
 from faultline.harness.operation import Operation
@@ -132,7 +133,7 @@ def test_an_order_is_verified_by_replaying_it() -> None:
 def test_a_certificate_has_either_an_order_or_a_set() -> None:
     columns = columns_of(STALE)
     configurations = frontier(columns).configurations
-    assert fault_of(Certificate(columns)) == "it must have either an order or a set of configurations"
+    assert fault_of(Certificate(columns)) == "it must have one of an order, a set of configurations and a contradiction"
     assert fault_of(Certificate(columns, order=[], configurations=configurations)) != ""
 
 

@@ -9,8 +9,8 @@ from faultline.checkers.linearizability.decision import Legality, illegal, legal
 from faultline.checkers.linearizability.monitors import decision as deciding
 from faultline.checkers.linearizability.monitors.decision import decide
 from faultline.checkers.linearizability.monitors.queues import monitor_queue
-from faultline.checkers.linearizability.monitors.replay import replays
 from faultline.checkers.linearizability.monitors.sets import monitor_set
+from faultline.checkers.linearizability.replay import replays
 from faultline.checkers.porcupine import PENDING, UNLIMITED, Budget, Operation, check_operations
 from faultline.harness.errors import HarnessError, UsageError
 

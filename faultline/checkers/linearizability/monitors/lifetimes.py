@@ -19,6 +19,7 @@ from itertools import chain
 from operator import attrgetter
 from typing import Any, NamedTuple
 
+from faultline.checkers.linearizability.certificates import Contradiction
 from faultline.checkers.linearizability.data_types import UNKNOWN, Call
 from faultline.checkers.linearizability.decision import Decision, hand_over, illegal
 from faultline.checkers.porcupine.model import PENDING, Operation
@@ -122,7 +123,9 @@ def _taken_twice(takes: list[int], operations: Sequence[Operation[Call, Any]], v
     puts = [position for position, operation in enumerate(operations) if operation.input == (put, value)]
     if len(puts) > 1:
         return hand_over(f"{value!r} is put in twice")
-    return illegal([*puts, *takes], f"{value!r} is put in once and taken out twice")
+    last = max(takes, key=lambda position: operations[position].return_)
+    reason = f"{value!r} is put in once and taken out twice"
+    return illegal([*puts, *takes], reason, Contradiction("taken too often", (last,)))
 
 
 def _joined(
@@ -134,7 +137,8 @@ def _joined(
 ) -> Container | Decision:
     if not takes.keys() <= puts.keys():
         value, take = next((value, take) for value, take in takes.items() if value not in puts)
-        return illegal([take], f"{value!r} is taken out and was never put in")
+        reason = f"{value!r} is taken out and was never put in"
+        return illegal([take], reason, Contradiction("taken too often", (take,)))
     flat: list[float] = []
     for value, put in puts.items():
         begun, taken_at = operations[put], takes.get(value, NEVER)
@@ -146,7 +150,8 @@ def _joined(
         taken = operations[taken_at]
         take_call, take_return = taken.call, taken.return_
         if take_return < call:
-            return illegal([put, taken_at], f"{value!r} is taken out before it is put in")
+            reason = f"{value!r} is taken out before it is put in"
+            return illegal([put, taken_at], reason, Contradiction("taken too often", (taken_at,)))
         # A value is in before it is out: the two intervals are cut to where that is possible (a tuned history).
         # Comparing here takes half the time of a call of min or max, and this loop is most of a monitor's.
         if take_return < put_return:

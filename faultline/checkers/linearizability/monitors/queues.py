@@ -16,6 +16,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Any
 
+from faultline.checkers.linearizability.certificates import Contradiction
 from faultline.checkers.linearizability.data_types import Call
 from faultline.checkers.linearizability.decision import Decision, hand_over, illegal, legal
 from faultline.checkers.linearizability.monitors.lifetimes import (
@@ -63,13 +64,15 @@ def _decide(lifetimes: Lifetimes, container: Container, operations: Sequence[Ope
         first, second = overtaken
         core = [*first.operations(), *second.operations(), *_optional([first, second], container, operations)]
         values = operations[first.put].input[1], operations[second.put].input[1]
-        return illegal(core, f"{values[1]!r} was enqueued after {values[0]!r} and dequeued before it")
+        reason = f"{values[1]!r} was enqueued after {values[0]!r} and dequeued before it"
+        return illegal(core, reason, Contradiction("overtaken", (first.put, second.put)))
     if isinstance(moments, tuple):
         empty, inside = moments
         core = [position for lifetime in inside for position in lifetime.operations()]
         return illegal(
             [empty, *core, *_optional(inside, container, operations)],
             "a dequeue found nothing although something was in the queue all the time",
+            Contradiction("never empty", (empty, *(lifetime.put for lifetime in inside))),
         )
     return legal(_arranged(lifetimes, moments, operations) if natively is None else natively[0])
 

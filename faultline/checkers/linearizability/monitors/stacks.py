@@ -23,6 +23,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from faultline.checkers.linearizability.certificates import Contradiction
 from faultline.checkers.linearizability.data_types import Call
 from faultline.checkers.linearizability.decision import Decision, hand_over, illegal, legal
 from faultline.checkers.linearizability.minimise import minimise
@@ -75,13 +76,15 @@ def _decide(lifetimes: Lifetimes, container: Container, operations: Sequence[Ope
         return illegal(
             [empty, *_positions(inside, container, operations)],
             "a pop found nothing although something was on the stack all the time",
+            Contradiction("never empty", (empty, *(lifetime.put for lifetime in inside))),
         )
     stuck, order = _peeled(lifetimes, container, operations, moments)
     if stuck:
         core = _core(stuck, container, operations)
         values = ", ".join(repr(operations[lifetime.put].input[1]) for lifetime in core[:4])
         reason = f"no order of pushes and pops is that of a stack, among the {len(core)} values {values}"
-        return illegal(_positions(core, container, operations), reason)
+        contradiction = Contradiction("no bottom", tuple(lifetime.put for lifetime in core))
+        return illegal(_positions(core, container, operations), reason, contradiction)
     return legal(order)
 
 
