@@ -20,8 +20,9 @@ from typing import Any, NamedTuple
 
 from judged_seeds import judge_seeds, options
 from things_in_use import Bank, GrowingSet, Ids, Number, Queue, Register, Thing, Version
-from things_of_clients import Lease, Lists, Lock, Versions
+from things_of_clients import Day, Lease, Lists, Lock, Versions
 
+from faultline.checkers.bookings import BookingsChecker
 from faultline.checkers.classic.bank import BankChecker
 from faultline.checkers.classic.counter import CounterChecker
 from faultline.checkers.classic.lock import LockChecker
@@ -89,6 +90,7 @@ MODELS: Mapping[str, Model] = {
     "global-order": _by_checker(Version, MonotonicChecker(scope="global")),
     "bank": _by_checker(Bank, BankChecker()),
     "unique-ids": _by_checker(Ids, UniqueIdsChecker()),
+    "booking": _by_checker(Day, BookingsChecker(), is_exact=False),
     "lock": _by_checker(Lock, LockChecker(), is_exact=False),
     "leased-lock": _by_checker(Lease, LeasedLockChecker()),
     "sessions": _by_checker(Versions, SessionsChecker()),

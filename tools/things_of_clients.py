@@ -1,4 +1,4 @@
-"""Objects that know their clients, for the fuzzing tools: locks, leases, versions and transactions on lists."""
+"""Objects that know their clients, for the fuzzing tools: days that guests book, locks, leases, versions and lists."""
 
 from __future__ import annotations
 
@@ -7,7 +7,32 @@ from typing import Any
 
 from faultline.harness.outcome import Outcome, fail, ok
 
-__all__ = ["Lease", "Lists", "Lock", "Versions"]
+__all__ = ["Day", "Lease", "Lists", "Lock", "Versions"]
+
+
+class Day:
+    """A day on which one guest books both a truck and a backhoe."""
+
+    process = 0
+
+    def __init__(self, rng: random.Random) -> None:
+        self.rng = rng
+        self.guest: str | None = None
+
+    def call(self) -> tuple[str, Any]:
+        """Return a new operation; a process is one guest."""
+        return ("book", f"guest {self.process}") if self.rng.random() < 0.5 else ("bookings", None)
+
+    def effect(self, f: str, value: Any) -> Outcome:
+        """Let the operation take effect."""
+        self.guest = self.guest or value
+        return ok([self.guest, self.guest])
+
+    def wrong(self, f: str, value: Any, outcome: Outcome) -> Outcome:
+        """Return that neither is booked, that another guest has both, or that he has one of them."""
+        other = f"guest {int(self.rng.random() * 6)}"
+        answers = ([None, None], [other, other], [other, self.guest])
+        return ok(answers[int(self.rng.random() * 3)])
 
 
 class Lock:

@@ -154,12 +154,12 @@ class IncrementalLists:
         seen, known = list(answer), len(one.elements)
         if seen[:known] != one.elements[: len(seen)]:
             return (one.read, reader.row)
+        rows: tuple[int, ...] = ()
         for element in seen[known:]:
             rows = self._see(reader, one, element)
             if rows or one.is_left:
                 return rows
         depends = self._dependencies.depends
-        rows: tuple[int, ...] = ()
         if seen:
             writer = one.writers[len(seen) - 1]
             if writer is not reader and not one.is_final[len(seen) - 1]:

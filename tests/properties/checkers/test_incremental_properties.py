@@ -35,7 +35,7 @@ def test_an_incremental_checker_knows_at_each_prefix_what_the_check_of_that_pref
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("model", ["counter", "eventual-set", "lock", *LISTS])
+@pytest.mark.parametrize("model", ["counter", "eventual-set", "lock", "booking", *LISTS])
 def test_an_incremental_checker_that_knows_less_is_never_certain_of_what_the_check_does_not_find(monkeypatch, model):
     monkeypatch.syspath_prepend(str(TOOLS))
     from fuzz_incremental import differences

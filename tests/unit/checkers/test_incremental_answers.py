@@ -6,6 +6,7 @@ import pytest
 from watched_clients import Clients
 
 from faultline.checkers.adapted import adapted, renamed
+from faultline.checkers.bookings import BookingsChecker
 from faultline.checkers.classic.bank import BankChecker
 from faultline.checkers.classic.counter import CounterChecker
 from faultline.checkers.classic.lock import LockChecker
@@ -97,6 +98,22 @@ def test_a_wrong_read_of_a_bank_is_certain_and_a_right_one_is_not(read):
     clients = Clients(BankChecker(total=9, accounts=("a", "b")))
     assert not clients.do("read", answer={"a": 3, "b": 6})
     assert bool(clients.do("read", answer=read)) is (read != {"a": 5, "b": 4})
+
+
+@pytest.mark.parametrize("answer", [["a", None], ["a", "b"], ["b", "b"], [None, None], ["a", "a"]])
+def test_a_day_that_is_split_given_to_another_guest_or_free_again_is_certain(answer):
+    clients = Clients(BookingsChecker())
+    clients.begin("book", "b", process=1)
+    assert not clients.do("book", "a", answer=["a", "a"])
+    assert bool(clients.do("bookings", answer=answer)) is (answer != ["a", "a"])
+
+
+def test_an_answer_asked_for_before_a_guest_was_named_may_name_none_and_a_guest_who_did_not_ask_is_certain():
+    clients = Clients(BookingsChecker())
+    early = clients.begin("bookings", process=1)
+    clients.do("book", "a", answer=["a", "a"])
+    assert not clients.end(early, ok([None, None]))
+    assert Clients(BookingsChecker()).do("bookings", answer=["a", "a"]) == (0,)
 
 
 def test_an_identifier_that_is_handed_out_twice_names_both():

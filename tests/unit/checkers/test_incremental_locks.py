@@ -83,7 +83,7 @@ def test_the_places_of_a_bounded_number_of_tokens_are_kept_and_still_suffice_for
     monkeypatch.setattr(tokens, "TOKENS_KEPT", 3)
     places = tokens.PlacedTokens()
     assert not any(places.add(token, token, 10 * token) for token in range(20))
-    assert places.add(20, 4, 195) == (19, 20)
+    assert places.add(20, 4, 195) == (17, 20), "the smallest token that is left"
 
 
 def test_a_session_that_reads_an_older_version_than_its_own_is_certain_and_another_session_may():
