@@ -142,12 +142,8 @@ def with_exchanged_answers(history: list[Operation[Call, Any]]) -> list[Operatio
     changed = list(history)
     f = {"add": "read", "enqueue": "dequeue", "push": "pop"}.get(history[0].input[0], history[0].input[0])
     f = next((g for g in ("contains", "read", "dequeue", "pop", "acquire") if _has(history, g)), f)
-    # An unknown answer equals any other, so it is told by identity.
-    known = [
-        at
-        for at, each in enumerate(history)
-        if each.input[0] == f and each.output is not None and each.output is not UNKNOWN
-    ]
+    answered = [at for at, each in enumerate(history) if each.output is not None and each.output is not UNKNOWN]
+    known = [at for at in answered if history[at].input[0] == f]
     if not known:
         at = next(at for at in range(len(history) // 2, len(history)) if history[at].input[0] == "release")
         del changed[at]
