@@ -17,6 +17,7 @@ from faultline.checkers.linearizability.certificates import (
     Configurations,
     Contradiction,
     ObjectCalls,
+    Relaxed,
 )
 from faultline.checkers.linearizability.contradictions import RULES
 from faultline.checkers.linearizability.monitors.decision import decide, hooks_for
@@ -82,6 +83,9 @@ def _contradictions(made: ObjectCertificate) -> Iterator[tuple[str, ObjectCertif
     yield "an order too", replace(made, order=())
     if made.contradiction is None:
         return
+    yield "a relaxation", replace(made, relaxed=(Relaxed(0),))
+    yield "a step", replace(made, steps=((0, 0),))
+    yield "a still operation", replace(made, still=(0,))
     rule, named = made.contradiction.rule, made.contradiction.operations
     others = sorted({name for _, name in RULES} - {name for kind, name in RULES if kind == made.subject.name})
     for other in ("", *others):

@@ -155,6 +155,7 @@ class Objects:
                 "engine": decision.engine,
                 "handed_over": decision.handed_over,
                 "confirmed": decision.is_confirmed,
+                "rule": decision.contradiction.rule if decision.contradiction is not None else "",
                 "minimal": evidence.is_minimal,
             },
         )

@@ -32,6 +32,8 @@ from faultline.harness.verdict import Verdict, merge
 
 __all__ = ["Proof", "ProvedKey", "proof_of"]
 
+_NUMBER_MAX = (1 << 31) - 1
+
 
 class ProvedKey(msgspec.Struct, frozen=True, omit_defaults=True):
     """One key and its certificate, whose fields are those of `certificates.Certificate`."""
@@ -59,6 +61,11 @@ class ProvedKey(msgspec.Struct, frozen=True, omit_defaults=True):
             certificate.still,
             certificate.contradiction,
         )
+
+    def has_numbers_too_large(self) -> bool:
+        """Return whether a configuration holds a number that the columns of `Configurations` have no room for."""
+        members = self.configurations or ()
+        return any(abs(number) > _NUMBER_MAX for each in members for number in (*each[:2], *each.ahead, *each.used))
 
     def certificate(self, model: str) -> Certificate[Any]:
         """Return the certificate, of the operations as they are read again under `model`."""
@@ -90,6 +97,8 @@ class Proof(msgspec.Struct, frozen=True, tag="faultline proof 2", tag_field="for
         if len(set(names)) < len(names):
             raise _refused(None, "it names a key twice")
         for each in self.keys:
+            if each.has_numbers_too_large():
+                raise _refused(each.key, "a configuration names an operation or a state that there is not")
             fault = fault_of_operations(each.operations, self.model) or fault_of(each.certificate(self.model))
             if fault:
                 raise _refused(each.key, fault)

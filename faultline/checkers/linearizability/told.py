@@ -97,7 +97,7 @@ def _object_operation(each: ProvedOperation, model: str) -> Operation[Any, Any]:
     f, (argument, answer) = each.f, (*each.value, UNKNOWN)[:2]
     if model in ("set", "queue", "stack") and f not in _WITHOUT_ARGUMENT:
         argument = filled(argument)
-    if isinstance(answer, list):
+    if f == "read" and model == "set" and answer is not UNKNOWN:
         answer = frozenset(map(filled, answer))
     elif f in REMOVALS and answer is not UNKNOWN and answer is not None:
         answer = canonical(answer)

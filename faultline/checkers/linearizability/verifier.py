@@ -23,6 +23,8 @@ def fault_of(certificate: Certificate[Any]) -> str:
     grounds = (certificate.order, certificate.configurations, certificate.contradiction)
     if sum(each is not None for each in grounds) != 1:
         return "it must have one of an order, a set of configurations and a contradiction"
+    if certificate.configurations is None and (certificate.relaxed or certificate.steps or certificate.still):
+        return "it tells more about configurations, and has none"
     if isinstance(certificate.subject, Columns):
         return _fault_of_columns(certificate)
     return fault_of_object(certificate)

@@ -354,6 +354,16 @@ OVERTAKEN = [
         ("linearizable-queue", OVERTAKEN, Verdict.VIOLATION),
         ("linearizable-queue", OVERTAKEN[:2], Verdict.PASS),
         (
+            "linearizable-queue",
+            [Operation(0, ("enqueue", [1, None]), 0, None, 1), Operation(1, "dequeue", 2, [1, None], 3)],
+            Verdict.PASS,
+        ),
+        (
+            "linearizable-set",
+            [Operation(0, ("add", 1), 0, None, 1), Operation(0, "read", 2, {1, "b", None}, 3)],
+            Verdict.VIOLATION,
+        ),
+        (
             "mutex",
             [Operation(0, "acquire", 0, None, 1), Operation(1, "acquire", 2, None, 3)],
             Verdict.VIOLATION,

@@ -124,8 +124,7 @@ def _paired(
         return illegal([*highest, *adds], "a read saw more than was ever added", Contradiction(_SUM, (highest[0],)))
     moments = _pair(operations, adds, since, until)
     if isinstance(moments, int):
-        reason = "the reads leave no room for every addition that was acknowledged"
-        return illegal(range(len(operations)), reason, _cramped(operations, adds, counts, moments))
+        return _cramped(operations, adds, counts, moments)
     return legal(_arranged(operations, moments, counts, nothing))
 
 
@@ -197,31 +196,26 @@ def _pair(
 
 def _cramped(
     operations: Sequence[Operation[Call, Any]], adds: Sequence[int], counts: dict[int, list[int]], place: int
-) -> Contradiction | None:
-    """Return two reads between which too many or too few additions lie, when none fits into `place`; None for none.
+) -> Decision:
+    """Return the decision for two reads with too many additions between them, as none fits into `place`.
 
     Each addition fits into a run of places, so what cannot be paired has a run of places with too many additions that
     fit nowhere else, or too few that fit there (Hall's theorem; a run, because the places are in order). The earliest
-    deadline fails at the end of such a run: at the last read that saw `place` or fewer, or the first that saw more.
+    deadline fails at the end of such a run: at the last read that saw `place` or fewer. With too few, a read is out of
+    bounds already: additions that fit between two reads are those called by the second that did not precede the first.
     """
     reads = [(count, read) for count, some in counts.items() for read in some]
     lower = [(operations[read].call, count, read) for count, read in reads if count <= place]
-    higher = [(operations[read].return_, count, read) for count, read in reads if count > place]
-    if lower:
-        end, count, last = max(lower)
-        calls = sorted(operations[add].call for add in adds if operations[add].return_ < end)
-        for fewer, read in [(0, None), *reads]:
-            since = -PENDING if read is None else operations[read].return_
-            if len(calls) - bisect_right(calls, since) > count - fewer and since < end:
-                return Contradiction(_SUM, (last,) if read is None else (read, last))
-    if higher:
-        end, count, first = min(higher)
-        returns = sorted(operations[add].return_ for add in adds if operations[add].call <= end)
-        for fewer, read in [(0, None), *reads]:
-            since = -PENDING if read is None else operations[read].call
-            if len(returns) - bisect_left(returns, since) < count - fewer:
-                return Contradiction(_SUM, (first,) if read is None else (read, first))
-    return None
+    end, count, last = max(lower, default=(-PENDING, 0, 0))
+    calls = sorted(operations[add].call for add in adds if operations[add].return_ < end)
+    core = [last, *(add for add in adds if lower and operations[add].call <= operations[last].return_)]
+    for fewer, read in reads:
+        between = len(calls) - bisect_right(calls, operations[read].return_)
+        if between > count - fewer and operations[read].return_ < end:
+            seen = f"between a read of {operations[read].output} and a read of {operations[last].output}"
+            reason = f"{between} additions began and ended {seen}"
+            return illegal([read, *core], reason, Contradiction(_SUM, (read, last)))
+    return illegal(range(len(operations)), "the reads leave no room for every addition that was acknowledged")
 
 
 def _arranged(
