@@ -143,7 +143,7 @@ def _one_seed_lines(judgement: Judgement, parts: Parts) -> list[str]:
     system = parts.system
     plan = ["--plan", system.planted_bugs[bugs[0]].campaign, "--system", system.name]
     campaign = shlex.join(["faultline", "campaign", *plan, "--planted-bug", ",".join(bugs)])
-    return [f"  Next: One seed without a violation tells nothing about a planted bug. Its campaign has many: {campaign}"]
+    return [f"  Next: One clean seed tells nothing about a planted bug. Its campaign has many: {campaign}"]
 
 
 def sealed(judgement: Judgement, folder: Path) -> Sealed:
