@@ -125,7 +125,7 @@ def judge_and_report(
         with _noted(problems, "The violation could not be shrunk"):
             shrink_and_report(folder, record.plan, judgement, parts)
             write_judgement(folder, judgement)
-    lines = run_lines(record, judgement)
+    lines = run_lines(record, judgement) + _one_seed_lines(judgement, parts)
     with _noted(problems, "The page of the run could not be written"):
         from faultline.reports.run_page import write_run_report
 
@@ -133,6 +133,17 @@ def judge_and_report(
     return FinishedRun(
         folder, judgement, [*lines, *(f"Warning: {problem}" for problem in problems)], record.interrupted
     )
+
+
+def _one_seed_lines(judgement: Judgement, parts: Parts) -> list[str]:
+    """Return what to do when the planted bugs of a run were not found: nothing is known about them yet."""
+    bugs = judgement.planted_bugs
+    if not bugs or judgement.verdict is not Verdict.PASS:
+        return []
+    system = parts.system
+    plan = ["--plan", system.planted_bugs[bugs[0]].campaign, "--system", system.name]
+    campaign = shlex.join(["faultline", "campaign", *plan, "--planted-bug", ",".join(bugs)])
+    return [f"  Next: One clean seed tells nothing about a planted bug. Its campaign has many: {campaign}"]
 
 
 def sealed(judgement: Judgement, folder: Path) -> Sealed:

@@ -48,6 +48,16 @@ def test_a_clean_run_ends_with_0_and_says_what_held(faultline):
     assert (folder_of("consistent-core.register.calm.1") / "verdict.json").is_file()
 
 
+def test_a_clean_run_with_a_planted_bug_names_the_campaign_that_catches_it(faultline):
+    ended = faultline("run", *CALM, "--seed", "1", "--planted-bug", "commit-old-generation")
+    assert ended.code == 0
+    (step,) = (line for line in ended.out.splitlines() if "One clean seed" in line)
+    assert step.endswith(
+        "faultline campaign --plan leadership --system consistent-core --planted-bug commit-old-generation"
+    )
+    assert "One clean seed" not in faultline("run", *CALM, "--seed", "1").out
+
+
 def test_a_violation_ends_with_1_and_prints_how_to_see_it_again(faultline, violating_seed):
     ended = faultline(
         "run", "--system", "consistent-core", "--planted-bug", "stale-read", "--seed", str(violating_seed)

@@ -24,7 +24,7 @@ LIBRARIES = frozenset({"leases_and_watches", "raft", "shared"})
 
 CEILINGS: dict[str, tuple[str, int]] = {
     "consistent_core": ("raft.key_value_server", 25),
-    "coordinated_kv": ("coordinated_kv.node", 50),
+    "coordinated_kv": ("coordinated_kv.node", 25),
     "coordination_service": ("leases_and_watches.extension", 25),
     "emergent": ("emergent.node", 12),
     "follower_reads": ("follower_reads.extension", 22),

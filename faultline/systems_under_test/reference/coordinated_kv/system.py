@@ -24,6 +24,7 @@ from faultline.harness.system import OptionDescription, PlantedBug
 from faultline.harness.universe import Domains
 from faultline.harness.world.ports import READY, Node, NodeId, NodeStatus, Ports
 from faultline.systems_under_test.reference.coordinated_kv.client import FUNCTIONS, CoordinatedClient
+from faultline.systems_under_test.reference.coordinated_kv.core_session import CoreSession
 from faultline.systems_under_test.reference.coordinated_kv.features import FEATURES
 from faultline.systems_under_test.reference.coordinated_kv.invariants import coordinated_invariants
 from faultline.systems_under_test.reference.coordinated_kv.messages import MESSAGES
@@ -83,7 +84,8 @@ class CoordinatedKv:
         settings = CoordinatedSettings.for_members(options, members)
         parts = BUGS.parts(planted_bugs)
         if ports.node_id not in settings.core_members:
-            return BUGS.node(DataNode, planted_bugs)(ports, settings, parts)
+            node = BUGS.node(DataNode, planted_bugs)
+            return node(ports, settings, parts, lambda enter: CoreSession(ports, settings, enter))
         server = serviced_server(ports, settings.core_members, settings.core, Parts(), ServiceParts())
         return server if settings.aim == "core" else _Bystander(server)
 

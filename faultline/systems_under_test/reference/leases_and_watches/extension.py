@@ -92,6 +92,7 @@ class Services(ServerExtension):
 
     def applied(self, entry: LogEntry) -> None:
         """Count leases, and tell watchers."""
+        # The store still tells what the command before a no-op changed.
         if entry.kind == NO_OP:
             return
         self.keeping.applied(entry.index)

@@ -128,4 +128,4 @@ class ServerExtension:
         """Do what is due at the interval of heartbeats, on a leader."""
 
     def applied(self, entry: LogEntry) -> None:
-        """Look at what a committed entry has changed: a command was just executed, the no-op of a leader is none."""
+        """Look at what a committed entry has changed. A command was just executed; a leader's no-op changes nothing."""
