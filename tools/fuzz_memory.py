@@ -1,12 +1,14 @@
 """Random small histories of registers, judged by the checkers of memory models and by trying every order.
 
-    python tools/fuzz_memory.py --seeds 0..99999 --processes 2
+    python tools/fuzz_memory.py --kind models --seeds 0..99999 --processes 2
 
 Each seed is one history of at most eight reads and writes of up to two keys by up to three clients, some of unknown
 outcome, some of values that repeat. Each client has a replica, which hears of other writes late, in order or out of
 order, and keeps the last or the latest; some reads answer any value at all.
 Verdicts on values that are unique must be those of `memory_oracle`; on repeated values *unknown* is allowed too. The
-evidence of each violation must break the model alone. Differences are printed with their seeds, and the program then
+evidence of each violation must break the model alone. `--kind staleness` compares figures: the bounds must hold the
+smallest k and be equal up to 2, and the smallest Δ must make the history linearizable, while a microsecond less does
+not. Differences are printed with their seeds, and the program then
 ends with 1.
 """
 
@@ -16,9 +18,10 @@ import random
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 
 from judged_seeds import judge_seeds, options
-from memory_oracle import Step, keeps
+from memory_oracle import Step, keeps, smallest_k
 
 from faultline.checkers.judges import judge
 from faultline.harness.history import History
@@ -26,7 +29,7 @@ from faultline.harness.operation import Operation
 from faultline.harness.outcome import Outcome
 from faultline.harness.verdict import CheckResult, Verdict
 
-__all__ = ["CHECKED", "differences", "history_of", "main", "random_steps"]
+__all__ = ["CHECKED", "KINDS", "differences", "differences_of_staleness", "history_of", "main", "random_steps"]
 
 CHECKED = {
     "sequential": "sequential",
@@ -123,7 +126,7 @@ def differences(steps: Sequence[Step], counts: Counter[str]) -> list[str]:
     """Return what is wrong with the verdicts on `steps`; `counts` counts them."""
     history = history_of(steps)
     in_order = sorted(range(len(steps)), key=lambda number: (steps[number].begin, number))
-    is_unique = len({(s.key, s.value) for s in steps if not s.is_read}) == sum(not s.is_read for s in steps)
+    is_unique = _is_unique(steps)
     expected = {model: keeps(steps, model) for model in ("linearizable", *CHECKED.values())}
     found = []
     for name, model in CHECKED.items():
@@ -143,21 +146,53 @@ def differences(steps: Sequence[Step], counts: Counter[str]) -> list[str]:
     return found
 
 
+def differences_of_staleness(steps: Sequence[Step], counts: Counter[str]) -> list[str]:
+    """Return what is wrong with the figures of `steps`; none of values that repeat."""
+    if not _is_unique(steps):
+        return []
+    history = history_of(steps)
+    result, k = judge("staleness", history).check(history), smallest_k(steps)
+    if not any(step.is_read for step in steps):
+        return [] if result.verdict is Verdict.UNKNOWN else [f"staleness of no read is {result.verdict}"]
+    counts[f"staleness: k is {k}"] += 1
+    if k is None or result.verdict is Verdict.VIOLATION:
+        return [] if (k is None) == (result.verdict is Verdict.VIOLATION) else [f"{result.verdict} where k is {k}"]
+    (low, high), stale_us = result.detail["versions"], result.detail["stale_us"]
+    counts[f"staleness: bounds of k are {'equal' if low == high else 'apart'}"] += 1
+    found = [] if low <= k <= high and (k > 2 or low == high) else [f"k is {k}, and its bounds {low} and {high}"]
+    if smallest_k(steps, stale_us) != 1:
+        found.append(f"not linearizable with reads {stale_us} µs earlier")
+    if stale_us and smallest_k(steps, stale_us - 1) == 1:
+        found.append(f"linearizable with reads {stale_us - 1} µs earlier")
+    return found
+
+
 def _wrong_strength(result: CheckResult, expected: dict[str, bool]) -> list[str]:
     holds, broken = result.detail["holds"], [*result.detail["not"], *result.detail["also_not"]]
     wrong = [f"{model} is said to hold" for model in holds if not expected[model]]
     return wrong + [f"{model} is said to be ruled out" for model in broken if expected.get(model)]
 
 
-def _judge(seeds: range) -> tuple[list[str], Counter[str]]:
+def _is_unique(steps: Sequence[Step]) -> bool:
+    writes = [(step.key, step.value) for step in steps if not step.is_read]
+    return len(set(writes)) == len(writes)
+
+
+KINDS = {"models": differences, "staleness": differences_of_staleness}
+
+
+def _judge(kind: str, seeds: range) -> tuple[list[str], Counter[str]]:
     counts: Counter[str] = Counter()
-    complaints = [f"seed {seed}: {each}" for seed in seeds for each in differences(random_steps(seed), counts)]
+    complaints = [f"seed {seed}: {each}" for seed in seeds for each in KINDS[kind](random_steps(seed), counts)]
     return complaints, counts
 
 
 def main() -> int:
     """Judge the histories of all seeds."""
-    return judge_seeds(_judge, options(__doc__).parse_args())
+    parser = options(__doc__)
+    parser.add_argument("--kind", choices=KINDS, default="models")
+    asked = parser.parse_args()
+    return judge_seeds(partial(_judge, asked.kind), asked)
 
 
 if __name__ == "__main__":

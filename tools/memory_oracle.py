@@ -10,6 +10,8 @@ that put its value is tried; with it, each model is a claim about orders, and al
 - *weak causal*: for each read alone a legal order of the writes that causally precede it, and of the read.
 - *PRAM*: for each client a legal order of all writes and its own reads that keeps each client's order.
 
+- *k-atomic*: one order of all operations on a key in real time, in which each read sees one of the k latest writes.
+
 Causality is the transitive closure of the clients' orders and of reads from writes.
 """
 
@@ -19,7 +21,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from typing import NamedTuple
 
-__all__ = ["INITIAL", "MODELS", "Step", "keeps"]
+__all__ = ["INITIAL", "MODELS", "Step", "keeps", "smallest_k"]
 
 INITIAL = -1
 """The writer of a value that was there at first."""
@@ -51,6 +53,43 @@ def keeps(history: Sequence[Step], model: str) -> bool:
         if any(MODELS[model](steps, writers) for writers in _ways_to_read(steps)):
             return True
     return False
+
+
+def smallest_k(history: Sequence[Step], early_us: int = 0) -> int | None:
+    """Return the smallest k for which all keys are k-atomic when reads begin `early_us` earlier; None when none is.
+
+    A moment is a thousand microseconds. The values written to a key differ from one another.
+    """
+    found = [_k_of_key([step for step in history if step.key == key], early_us) for key in "xy"]
+    known = [k for k in found if k is not None]
+    return max(known) if len(known) == len(found) else None
+
+
+def _k_of_key(steps: Sequence[Step], early_us: int) -> int | None:
+    read = {step.value for step in steps if step.is_read}
+    steps = [step for step in steps if step.end is not None or step.value in read]
+    before = [[_is_before(a, b, early_us) for b in steps] for a in steps]
+    found = [k for order in _orders(tuple(range(len(steps))), before) if (k := _k_of_order(order, steps)) is not None]
+    return min(found, default=None)
+
+
+def _is_before(a: Step, b: Step, early_us: int) -> bool:
+    if a.end is None or a.end >= b.begin:
+        return False
+    return not b.is_read or 1000 * a.end <= 1000 * b.begin - early_us
+
+
+def _k_of_order(order: Sequence[int], steps: Sequence[Step]) -> int | None:
+    worst, values = 1, list[int | None]([None])
+    for number in order:
+        step = steps[number]
+        if not step.is_read:
+            values.append(step.value)
+        elif step.value in values:
+            worst = max(worst, len(values) - values.index(step.value))
+        else:
+            return None
+    return worst
 
 
 def _ways_to_read(steps: Sequence[Step]) -> Iterator[list[int]]:

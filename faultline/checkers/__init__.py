@@ -52,6 +52,7 @@ if TYPE_CHECKING:
         SequentialChecker,
         WeakCausalChecker,
     )
+    from faultline.checkers.memory.staleness import StalenessChecker
     from faultline.checkers.porcupine.model import PENDING, UNKNOWN, Model, NondeterministicModel, Operation
     from faultline.checkers.scans import ScansChecker
     from faultline.checkers.siblings import SiblingsChecker
@@ -117,6 +118,7 @@ __all__ = [
     "SetTransactionsChecker",
     "SiblingsChecker",
     "SnapshotIsolationChecker",
+    "StalenessChecker",
     "StatsChecker",
     "TotalQueueChecker",
     "TransfersChecker",

@@ -64,6 +64,9 @@ _SEARCHING = frozenset(
 )
 """Checkers by their own name that can run long and take a time limit; all others count, in nearly linear time."""
 
+_TIMED = "staleness"
+"""The checker by its own name that tells times."""
+
 _PER_KEY = frozenset(("set", "set-full", "counter", "queue", "total-queue"))
 """Classic checkers that judge one object for each key."""
 
@@ -98,7 +101,8 @@ def judge(
     if model in _WORKLOADS:
         return _made(model, CHECKERS[model], {"model": "strict-serializable"} | limit | dict(options))
     if model in CHECKERS and model not in _NO_MODELS:
-        return _made(model, CHECKERS[model], (limit if model in _SEARCHING else {}) | dict(options))
+        given = limit if model in _SEARCHING else {"clock": clock} if model == _TIMED else {}
+        return _made(model, CHECKERS[model], given | dict(options))
     name = model.removeprefix(_PREFIX)
     if name in _linearizable():
         common = {"model": name, "steps_max": budget.steps_max, "timeout_s": budget.timeout_s, "clock": clock}

@@ -245,6 +245,12 @@ CHECKERS: Mapping[str, CheckerDescription] = {
             "PramChecker",
         ),
         CheckerDescription(
+            "staleness",
+            "how stale the reads of registers are, in versions and in time; within bounds, where some are given",
+            "faultline.checkers.memory.staleness",
+            "StalenessChecker",
+        ),
+        CheckerDescription(
             "rw-read-committed",
             "transactions on registers never see what was aborted, nor go back while they read",
             "faultline.checkers.isolation.weak",

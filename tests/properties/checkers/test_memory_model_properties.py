@@ -1,4 +1,4 @@
-"""Verdicts on small histories under memory models are what trying every order says."""
+"""Verdicts on small histories under memory models, and their staleness, are what trying every order says."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ def tools_at_hand(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "tools"))
 
 
-@pytest.mark.parametrize("first", range(0, 400, 100))
-def test_no_verdict_differs_from_the_definition_of_its_model(first):
-    from fuzz_memory import differences, random_steps
+@pytest.mark.parametrize("kind", ["models", "staleness"])
+@pytest.mark.parametrize("first", range(0, 300, 100))
+def test_no_verdict_and_no_figure_differs_from_its_definition(kind, first):
+    from fuzz_memory import KINDS, random_steps
 
-    assert [differences(random_steps(seed), Counter()) for seed in range(first, first + 100)] == [[]] * 100
+    assert [KINDS[kind](random_steps(seed), Counter()) for seed in range(first, first + 100)] == [[]] * 100
 
 
 def test_such_histories_keep_and_break_every_model_and_tell_the_models_apart():
@@ -39,3 +40,14 @@ def test_a_wrong_verdict_would_be_a_difference(monkeypatch):
     assert fuzz_memory.differences(stale, Counter()) == []
     monkeypatch.setattr(fuzz_memory, "keeps", lambda steps, model: True)
     assert any("sequential says violation" in found for found in fuzz_memory.differences(stale, Counter()))
+
+
+def test_a_wrong_figure_would_be_a_difference(monkeypatch):
+    import fuzz_memory
+    from memory_oracle import Step
+
+    stale = [Step(0, False, "x", 1, 1, 2), Step(0, False, "x", 2, 3, 4), Step(1, True, "x", 1, 7, 8)]
+    assert fuzz_memory.differences_of_staleness(stale, Counter()) == []
+    monkeypatch.setattr(fuzz_memory, "smallest_k", lambda steps, early_us=0: 3 if early_us == 0 else 1)
+    found = fuzz_memory.differences_of_staleness(stale, Counter())
+    assert found == ["k is 3, and its bounds 2 and 2", "linearizable with reads 3000 µs earlier"]

@@ -234,6 +234,14 @@ SAMPLES: dict[str, Sample] = {
                       op("write", 1, key="x"), op("read", None, 1, key="x")),
         ),
     ),
+    "staleness": Sample(
+        legal=(lost("write", 1, key="x"), op("write", 2, process=1, key="x"), op("read", None, 1, process=2, key="x"),
+               op("write", 3, process=1, key="x"), op("read", None, 1, process=2, key="x"), lost("read", key="x")),
+        refused=(op("write", 1, key="x"), op("cas", [1, 2], key="x")),
+        unread=(op("write", 1, key="x"),),
+        repeated=(op("write", 1, key="x"), op("read", None, 1, key="x"), op("write", 2, key="x"),
+                  op("write", 1, key="x"), op("read", None, 1, key="x")),
+    ),
 }  # fmt: skip
 """The checkers that judge the answers to clients, by name."""
 
