@@ -23,6 +23,7 @@ import msgspec
 
 from faultline.campaign.engine import default_engine
 from faultline.campaign.planfile import plan_from_flags
+from faultline.harness.errors import UsageError
 from faultline.harness.planning import RunRequest
 from faultline.harness.verdict import Verdict
 
@@ -63,10 +64,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--seconds", type=float, default=10.0, help="processor time for each bug and universe")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--bug", action="append", choices=[bug for _, bug in BUGS], help="this bug only; repeatable")
     parser.add_argument("--record", type=Path, default=Path("universe-power.jsonl"))
     arguments = parser.parse_args()
     measured: list[Found] = []
-    for system, bug in BUGS:
+    for system, bug in [one for one in BUGS if not arguments.bug or one[1] in arguments.bug]:
         # The two take turns, so that a machine that slows down slows both.
         measured += [power(system, bug, universe, arguments.seconds, arguments.first) for universe in _UNIVERSES]
         print(_line(*measured[-2:]), flush=True)
@@ -78,7 +80,8 @@ def main() -> int:
 
 def power(system: str, bug: str, universe: Literal["calm", "drawn"], seconds: float, first: int = 0) -> Found:
     """Return what `seconds` of processor time find of `bug`, with seeds from `first` on."""
-    engine, runs, found, first_s, began_s = default_engine("simulated"), 0, 0, 0.0, time.process_time()
+    engine, runs, found, first_s, spent_s = default_engine("simulated"), 0, 0, 0.0, 0.0
+    began_s = time.process_time()
     for request in _requests(system, bug, universe, first):
         if (spent_s := time.process_time() - began_s) >= seconds:
             break
@@ -101,8 +104,19 @@ def power(system: str, bug: str, universe: Literal["calm", "drawn"], seconds: fl
 
 def _requests(system: str, bug: str, universe: Literal["calm", "drawn"], first: int) -> Iterator[RunRequest]:
     plan = plan_from_flags(systems=[system], planted_bugs=[(bug,)], universe=universe)
-    for seed in itertools.count(first):
-        yield from (plan.request(cell, seed) for cell in plan.cells())
+    cells = [cell for cell in plan.cells() if _can_be_planned(plan.request(cell, first))]
+    for seed in itertools.count(first) if cells else ():
+        yield from (plan.request(cell, seed) for cell in cells)
+
+
+def _can_be_planned(request: RunRequest) -> bool:
+    """Return whether planning takes `request`: the options that a bug needs may leave the promise under some faults."""
+    engine = default_engine("simulated")
+    try:
+        engine.plan(request, engine.resolve(request))
+    except UsageError:
+        return False
+    return True
 
 
 def _line(calm: Found, drawn: Found) -> str:
