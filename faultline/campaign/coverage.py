@@ -26,7 +26,7 @@ _NEVER_TOLD = 6
 
 
 class Coverage(msgspec.Struct, frozen=True, kw_only=True):
-    """What the runs of one system had: option values, pairs of them and weather, each reached of possible ones.
+    """The values that the runs of one system had: options, pairs of them and weather, each reached of possible ones.
 
     `never` are the option values that no run had, `struck` the runs in which a kind of fault struck a role, such as
     `kill of leader`.

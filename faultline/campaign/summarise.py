@@ -81,17 +81,15 @@ def summarise(
     )
     scheduled, finished = len(cells) * seeds, tables["runs"].num_rows
     verdicts_only = sum(row["verdicts_only"] for row in rows["cells"])
-    marks = _marks(rows["marks"])
+    marks, covers = _marks(rows["marks"]), coverage(plan, tables["runs"])
     missed = tuple(_missed(plan, journal, marks, rows))
     remains = [remaining(cell.expected, counts[cell.name], strict=plan.strict) for cell in plan.cells()]
     remains += [Verdict.VACUOUS for _ in missed]
-    ending = journal.ending or Ending()
-    missing = scheduled - finished
+    ending, missing = journal.ending or Ending(), scheduled - finished
     lost = missing > 0 and journal.ending is not None and not (ending.interrupted or ending.stopped)
     verdict = campaign_verdict(remains, finished=not missing, failed=bool(ending.failure) or lost)
     first = campaign_sentence(plan.name, verdict, cells, finished, scheduled, _why_incomplete(ending, missing))
     troubles = tuple(_troubles(plan, cells, journal, missed, missing))
-    covers = coverage(plan, tables["runs"])
     reached = {mark: runs for mark, runs in marks.items() if runs}
     return CampaignSummary(
         id=folder.root.name,

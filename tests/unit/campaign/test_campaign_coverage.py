@@ -6,13 +6,17 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from faultline.campaign.conclude import conclude_folder
 from faultline.campaign.coverage import coverage, coverage_sentences, covered
+from faultline.campaign.engine import default_engine
 from faultline.campaign.features import declared_features
 from faultline.campaign.histories import write_part
-from faultline.campaign.journal import read_rows
+from faultline.campaign.journal import Ending, Journal, read_rows, write_record
 from faultline.campaign.layout import create_campaign_folder
 from faultline.campaign.matrix import CampaignPlan
+from faultline.campaign.planfile import plan_from_flags
 from faultline.campaign.row import RUN_SCHEMA
+from faultline.campaign.simulate import SimulationJob, run_unit
 from faultline.harness.planning import make_plan
 from faultline.harness.request import RunRequest
 from faultline.harness.run import run_simulated
@@ -87,3 +91,21 @@ def test_rows_of_a_version_that_counted_no_coverage_are_still_read(tmp_path: Pat
     rows, damaged = read_rows(folder)
     assert damaged == []
     assert rows.schema == RUN_SCHEMA
+
+
+def test_a_drawn_campaign_tells_its_coverage_and_runs_that_can_be_run_again(tmp_path: Path) -> None:
+    plan = plan_from_flags(systems=["quorum-register"], seeds="0..2", workloads=["read-write", "read-your-writes"])
+    folder = create_campaign_folder(tmp_path, plan, "drawn")
+    write_record(folder.plan, plan)
+    write_record(folder.journal, Journal(master="local[1]", declared=(), ending=Ending()))
+    job = SimulationJob(plan, folder, folder.root, default_engine("simulated"))
+    for unit in plan.units():
+        run_unit(job, unit)
+    result = conclude_folder(folder.root)
+    assert result.exit_code == 0
+    told = " ".join(result.sentences)
+    assert "Universes of quorum-register: " in told and " in 6 runs" in told and "Faults by role: " in told
+    runs = read_rows(folder)[0].select(["run_again", "plan_sha256", "seed"]).to_pylist()
+    assert all("--universe drawn" in row["run_again"] for row in runs)
+    again = plan.request(plan.cells()[0], 1)
+    assert make_plan(again, resolve(again)).digest() in {row["plan_sha256"] for row in runs if row["seed"] == 1}

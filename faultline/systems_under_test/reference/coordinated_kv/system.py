@@ -69,6 +69,7 @@ class CoordinatedKv:
     # recovery, and with 40 ms a cluster answers no client at all.
     domains = Domains(
         nodes=(6, 6, 6, 7, 8, 9),
+        options={"client_timeout_ms": ("500", "2000")},
         weather={"latency_us_max": (600, 5_000, 10_000), "fsync_us_max": (200, 5_000, 10_000), "loss": (0.01, 0.02)},
     )
     options: Mapping[str, OptionDescription] = OPTIONS

@@ -45,8 +45,8 @@ class Gossip:
     functions = ("read", "write", "view")
     usual_workload = "metadata"
     usual_nodes = 5
-    # A client that waits four times as long for a lost answer reads too little in the end to decide anything.
-    domains = Domains(nodes=(5, 5, 5, 3, 4, 6, 7, 9), options={"client_timeout_ms": ("500",)})
+    # A value that is written and not read twice afterwards decides nothing: final reads must not be lost.
+    domains = Domains(nodes=(5, 5, 5, 3, 4, 6, 7, 9), options={"client_timeout_ms": ("500",)}, weather={"loss": ()})
     options: Mapping[str, OptionDescription] = OPTIONS
     planted_bugs: Mapping[str, PlantedBug] = BUGS.planted_bugs
     features: tuple[Feature, ...] = FEATURES
