@@ -1,4 +1,4 @@
-"""How stale the reads of one register are: in versions (k-atomicity) and in time (Δ-atomicity).
+"""The staleness of the reads of one register: in versions (k-atomicity) and in time (Δ-atomicity).
 
 A *cluster* is a write with the reads that saw it; values are unique. A history is k-atomic when some order that keeps
 real time lets each read see one of the k latest writes before it (Aiyer, Alvisi, Bazzi 2005); 1-atomic is

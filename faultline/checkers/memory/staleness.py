@@ -1,4 +1,4 @@
-"""How stale reads are, measured: by how many versions, and by how much time.
+"""The staleness of reads, measured: by how many versions, and by how much time, they are behind.
 
 Each key of a history of reads and writes (or gets and puts) is measured by itself. `versions` is the smallest k for
 which the key is k-atomic: each read sees one of the k latest writes, in some order that keeps real time. It is 1 for a
