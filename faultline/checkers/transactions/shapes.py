@@ -63,7 +63,7 @@ class CycleShape:
 
     @property
     def is_of_dependencies(self) -> bool:
-        """Whether no transaction on such a cycle misses a write of the next: G0 and G1c."""
+        """True when no transaction on such a cycle misses a write of the next: G0 and G1c."""
         return not self.allowed & _ANTI
 
 
