@@ -26,6 +26,7 @@ from faultline.campaign.journal import Ending, Journal, write_record
 from faultline.campaign.layout import CampaignFolder
 from faultline.campaign.matrix import CampaignPlan
 from faultline.campaign.simulate import SimulationJob, run_unit
+from faultline.checkers import Operation, check
 from faultline.checkers.files import check_file, check_histories
 from faultline.checkers.importers import FORMATS, format_of
 from faultline.checkers.linearizability.proof import proof_of
@@ -140,9 +141,8 @@ def seeds_of(door: Door) -> tuple[Files, ...]:
                 {"plan.toml": path.read_bytes()} for path in (ROOT / "faultline/campaign/plans").glob("*.toml")
             )
         case "proof":
-            return tuple(
-                {"proof.json": _proof(known)} for known in known_histories() if known.kind in ("register", "kv")
-            )
+            known = (_proof(known) for known in known_histories() if known.kind in ("register", "kv"))
+            return tuple({"proof.json": proof} for proof in (*known, *_proofs_of_objects()))
         case "host-toml":
             return ({"hosts.toml": _HOSTS},)
     kinds = {known.name: known for known in known_histories()}
@@ -224,6 +224,15 @@ def _shown_by(events: list[dict[str, Any]]) -> int:
     return high
 
 
+def _proofs_of_objects() -> tuple[bytes, ...]:
+    """Return the proofs of a queue of which a value overtook another, and of a mutex that was acquired twice."""
+    enqueued = [Operation(0, ("enqueue", value), 2 * value, None, 2 * value + 1) for value in (1, 2)]
+    dequeued = [Operation(1, "dequeue", 6 + 2 * at, value, 7 + 2 * at) for at, value in enumerate((2, 1))]
+    acquired = [Operation(client, "acquire", 2 * client, None, 2 * client + 1) for client in (0, 1)]
+    results = check("linearizable-queue", [*enqueued, *dequeued]), check("mutex", acquired)
+    return tuple(result.certificate.json() for result in results)
+
+
 def _proof(known: KnownHistory) -> bytes:
     """Return the proof of the verdict on a history."""
     with tempfile.TemporaryDirectory() as folder:
@@ -231,7 +240,7 @@ def _proof(known: KnownHistory) -> bytes:
         path.write_bytes(WRITERS["faultline"](random.Random(0), known.events))
         (checked,) = check_histories(path, "faultline")
     model, failed_cas = checked.result.detail["model"], checked.result.detail["failed_cas"]
-    return msgspec.json.encode(proof_of(checked.imported.history, model, known.name, failed_cas, UNLIMITED))
+    return proof_of(checked.imported.history, model, known.name, failed_cas, UNLIMITED).json()
 
 
 def violating_run() -> Files:

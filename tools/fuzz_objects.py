@@ -25,11 +25,11 @@ from judged_seeds import judge_seeds, options
 
 from faultline.checkers.linearizability.data_types import MODEL_FACTORIES, UNKNOWN
 from faultline.checkers.linearizability.engine.native import engine_in_use
-from faultline.checkers.linearizability.generic import is_linearization
 from faultline.checkers.linearizability.generic_proof import refutes
 from faultline.checkers.linearizability.generic_search import NO_HOOKS, Hooks, WalkedBy, search_generic
 from faultline.checkers.linearizability.monitors import native_containers
 from faultline.checkers.linearizability.monitors.decision import decide, hooks_for
+from faultline.checkers.linearizability.replay import is_linearization
 from faultline.checkers.porcupine import PENDING, UNLIMITED, Model, Operation, check_single
 
 __all__ = ["FORMS", "KINDS", "disagreements", "explains", "hooks_of", "main", "model_of", "random_object_history"]

@@ -53,6 +53,7 @@ GENERATED = ROOT / "docs" / "reference" / "generated"
 PUBLIC_PACKAGES = (
     "faultline",
     "faultline.testing",
+    "faultline.testing.strategies",
     "faultline.checkers",
     "faultline.checkers.porcupine",
     "faultline.workloads",

@@ -38,7 +38,8 @@ COMMAND = (sys.executable, "-m", "faultline.cli")
 PATIENCE_S = 180.0
 BUG = "stale-read"
 RUN = ("run", "--system", "consistent-core", "--no-shrink")
-CAMPAIGN = ("campaign", "--system", "consistent-core", "--faults", "leadership", "--master", "local[2,4]")
+_CALM = ("--universe", "calm")
+CAMPAIGN = ("campaign", "--system", "consistent-core", "--faults", "leadership", *_CALM, "--master", "local[2,4]")
 CHECKED_RUNS = 12
 
 

@@ -3,11 +3,10 @@
     python tools/random_clean_runs.py --runs 20000 --seed 1 --processes 2
     python tools/random_clean_runs.py --runs 1 --first 4711          one run again, by its number
 
-Every run has a number, and follows from that number and `--seed` alone: system, workload, options, fault sets, nodes,
-workers, operations and the seed of the run are drawn, and drawn again where planning refuses them. An option with
-choices takes one of them; a number takes what shipped plans give it, or its default times a quarter, a half, two or
-four. So options meet that no shipped plan sets together, and every finding is a false alarm, or a bug of the
-system.
+Every run has a number, and follows from that number and `--seed` alone: system, workload, fault sets and the seed of
+the run are drawn, and drawn again where planning refuses them; the rest is the universe of that seed
+(`faultline.harness.universe`). So options meet that no shipped plan sets together, and every finding is a false alarm,
+or a bug of the system.
 
 The record is JSON lines: a line for each violation, undecided run and harness error, with the command that repeats it,
 and a last line with the totals. The exit code is 1 after a violation, else 4 after a harness error, else 3 after an
@@ -28,27 +27,19 @@ from random import Random
 
 import msgspec
 
+from faultline.campaign.default_campaign import usual_workloads
 from faultline.campaign.engine import default_engine
-from faultline.campaign.planfile import load_plan, shipped_plans
 from faultline.harness.commands import run_command
 from faultline.harness.errors import UsageError
-from faultline.harness.options import all_options
 from faultline.harness.planning import RunRequest
-from faultline.harness.system import OptionDescription
 from faultline.harness.verdict import Verdict
-from faultline.nemesis import PACKAGES
-from faultline.registry import load_system, load_workload, systems, workloads
+from faultline.registry import fault_sets, load_system, systems
 
 __all__ = ["Ran", "draw", "main", "run_number"]
 
 RECORD = Path("random-clean-runs.jsonl")
 _DRAWS_MAX = 200
-_FACTORS = (0.25, 0.5, 2, 4)
-_SMALL = (0, 1, 2, 5)
-_NODES = (1, 2, 3, 3, 3, 4, 5, 5, 6, 7)
-_SHARES_OF_OPTIONS = (0.0, 0.1, 0.25, 0.5)
 _FAULT_SETS_AT_ONCE = (0, 1, 1, 2, 2, 3)
-_OPERATIONS = (30, 60, 100, 150, 200)
 _WRONG = (Verdict.VIOLATION, Verdict.HARNESS_ERROR, Verdict.UNKNOWN)
 _EXIT_CODES = {Verdict.VIOLATION: 1, Verdict.HARNESS_ERROR: 4, Verdict.UNKNOWN: 3}
 
@@ -183,49 +174,20 @@ def _ran(number: int, request: RunRequest, refused: int, verdict: Verdict, findi
 
 
 def draw(random: Random, system: str = "") -> RunRequest:
-    """Return a request over the declared choices; planning may still refuse it."""
+    """Return a request for a drawn universe; planning may still refuse it."""
     chosen = system or random.choice(sorted(systems()))
     return RunRequest(
         system=chosen,
         workload=random.choice(_workloads_of(chosen)),
-        faults=tuple(random.sample(_fault_sets(), random.choice(_FAULT_SETS_AT_ONCE))),
+        faults=tuple(random.sample(fault_sets(), random.choice(_FAULT_SETS_AT_ONCE))),
         seed=random.randrange(1_000_000_000),
-        options=_options(random, chosen),
-        nodes=random.choice(_NODES),
-        workers=random.randint(1, 10),
-        operations=random.choice(_OPERATIONS),
+        universe="drawn",
     )
-
-
-def _options(random: Random, system: str) -> dict[str, str]:
-    share = random.choice(_SHARES_OF_OPTIONS)
-    known = all_options(load_system(system))
-    return {name: random.choice(_values(system, name, known[name])) for name in known if random.random() < share}
 
 
 @cache
 def _workloads_of(system: str) -> tuple[str, ...]:
-    functions = set(load_system(system).functions)
-    return tuple(name for name in sorted(workloads()) if functions >= set(load_workload(name).functions))
-
-
-@cache
-def _fault_sets() -> tuple[str, ...]:
-    return tuple(sorted(PACKAGES))
-
-
-@cache
-def _values(system: str, name: str, description: OptionDescription) -> tuple[str, ...]:
-    """Return the values from which the option is drawn."""
-    if description.choices:
-        return description.choices
-    plans = [load_plan(plan) for plan in shipped_plans()]
-    values = {plan.options[name] for plan in plans if system in plan.systems and name in plan.options}
-    values.add(description.default)
-    if not description.is_text:
-        default = int(description.default)
-        values |= {str(int(default * factor)) for factor in _FACTORS} if default else {str(value) for value in _SMALL}
-    return tuple(sorted(values))
+    return usual_workloads(load_system(system))
 
 
 if __name__ == "__main__":

@@ -7,11 +7,14 @@ from typing import Any, Protocol
 
 from faultline.harness.outcome import CAS_MISMATCH, Outcome, fail, ok
 
-__all__ = ["Bank", "GrowingSet", "Ids", "Number", "Queue", "Register", "Thing", "Values", "Version"]
+__all__ = ["Bank", "GrowingSet", "Ids", "Number", "Queue", "Register", "Shared", "Thing", "Values", "Version"]
 
 
 class Thing(Protocol):
     """An object that clients use at once."""
+
+    process: int
+    """The process whose turn it is."""
 
     def call(self) -> tuple[str, Any]:
         """Return the function and the argument of a new operation."""
@@ -23,7 +26,13 @@ class Thing(Protocol):
         """Return an outcome that may be false."""
 
 
-class Values:
+class Shared:
+    """An object that is the same to all clients."""
+
+    process = 0
+
+
+class Values(Shared):
     """The values of a register, all different (`is_unique`) or drawn from `domain` many."""
 
     rng: random.Random
@@ -80,7 +89,7 @@ class Register(Values):
         return ok()
 
 
-class GrowingSet:
+class GrowingSet(Shared):
     """A set that is added to and read, with elements that are all different, or not."""
 
     def __init__(self, rng: random.Random) -> None:
@@ -112,7 +121,7 @@ class GrowingSet:
         return ok([*outcome.value[: int(self.rng.random() * (len(outcome.value) + 1))], element])
 
 
-class Queue:
+class Queue(Shared):
     """A queue of elements that are all different, or not; what comes out has no order."""
 
     def __init__(self, rng: random.Random) -> None:
@@ -147,7 +156,7 @@ class Queue:
         return ok([*outcome.value, element] if f == "drain" else element)
 
 
-class Version:
+class Version(Shared):
     """A number that each increment raises."""
 
     def __init__(self, rng: random.Random) -> None:
@@ -170,7 +179,7 @@ class Version:
         return ok((outcome.value or 0) + int(self.rng.random() * 3) - 1 if self.rng.random() < 0.8 else None)
 
 
-class Bank:
+class Bank(Shared):
     """Two accounts with ten together."""
 
     def __init__(self, rng: random.Random) -> None:
@@ -199,7 +208,7 @@ class Bank:
         return ok(wrongs[int(self.rng.random() * 4)])
 
 
-class Number:
+class Number(Shared):
     """A counter that is added to and subtracted from."""
 
     def __init__(self, rng: random.Random) -> None:
@@ -220,7 +229,7 @@ class Number:
         return ok(outcome.value + int(self.rng.random() * 9) - 4) if f == "read" else fail("refused")
 
 
-class Ids:
+class Ids(Shared):
     """A source of identifiers."""
 
     def __init__(self, rng: random.Random) -> None:

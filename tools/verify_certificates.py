@@ -2,12 +2,14 @@
 
     python tools/verify_certificates.py --seeds 0..99999 --processes 2
     python tools/verify_certificates.py --seeds 0..99999 --processes 2 --model kv
+    python tools/verify_certificates.py --seeds 0..99999 --processes 2 --model queue
 
 Each seed is one small history of `fuzz_linearizability`. The port of Porcupine decides it; the frontier of the kernel
 and that of plain Python must agree, at the same return. The certificate of each illegal history, and the order of each
 legal one, must be accepted by the verifier and by its twin. Then every field of the certificate is changed in every
 way that `corruptions` knows: both verifiers must refuse each, unless an operation was changed so that the history still
-is illegal, as the port says. The first complaint is printed with its seed, and the program ends with 1.
+is illegal, as the port says. Histories of `fuzz_objects` have certificates of their monitor or of the search, and
+other changes (`corrupted_certificates`). The first complaint is printed with its seed, and the program ends with 1.
 """
 
 from __future__ import annotations
@@ -18,10 +20,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
 
+from corrupted_certificates import complaints_about_object
 from fuzz_linearizability import random_history, random_texts
 from judged_seeds import judge_seeds, options
 
 from faultline.checkers.linearizability.certificates import Certificate, Configuration, Configurations
+from faultline.checkers.linearizability.data_types import MODEL_FACTORIES
 from faultline.checkers.linearizability.engine.batch import check_columns
 from faultline.checkers.linearizability.engine.columns import Columns
 from faultline.checkers.linearizability.engine.native import engine_in_use
@@ -30,7 +34,8 @@ from faultline.checkers.linearizability.engine.registers import columns_of
 from faultline.checkers.linearizability.engine.texts import text_columns
 from faultline.checkers.linearizability.kv import referee_kv
 from faultline.checkers.linearizability.models import KV_MODEL, referee_operations, register_model
-from faultline.checkers.linearizability.verify import fault_of, fault_of_set
+from faultline.checkers.linearizability.verifier import fault_of
+from faultline.checkers.linearizability.verify import fault_of_set
 from faultline.checkers.porcupine import check_operations
 
 __all__ = ["complaints_about", "corruptions", "main"]
@@ -38,6 +43,8 @@ __all__ = ["complaints_about", "corruptions", "main"]
 
 def complaints_about(seed: int, model: str, counts: Counter[str]) -> list[str]:
     """Return what is wrong with the certificate of the history of `seed`, in words; `counts` counts what was done."""
+    if model in MODEL_FACTORIES:
+        return complaints_about_object(seed, model, counts)
     if model == "kv":
         texts = random_texts(seed)
         columns, is_legal = text_columns([(None, texts)]), check_operations(KV_MODEL, referee_kv(texts))
@@ -110,7 +117,7 @@ def _examine(model: str, seeds: Sequence[int]) -> tuple[list[str], Counter[str]]
 def main() -> int:
     """Examine the histories of all seeds."""
     parser = options(__doc__)
-    parser.add_argument("--model", choices=("cas-register", "kv"), default="cas-register")
+    parser.add_argument("--model", choices=("cas-register", "kv", *MODEL_FACTORIES), default="cas-register")
     asked = parser.parse_args()
     return judge_seeds(partial(_examine, asked.model), asked)
 

@@ -6,8 +6,8 @@
 Histories are those of a true object with ten clients that always have an operation open; one operation in two hundred
 crashes. The changed ones have two answers exchanged in the middle, some twenty answers apart (a lock: one release left
 out), which nearly always makes them illegal. Timed is `decide`: from a list of operations to a verdict that has been
-replayed, or whose core another engine has confirmed. The port of Porcupine gets the same operations, up to
-`--port-max` of them, because its cost grows with their square at best.
+verified, and once more the verification alone (`verified_s`), of the order or of the contradiction. The port of
+Porcupine gets the same operations, up to `--port-max` of them, because its cost grows with their square at best.
 """
 
 from __future__ import annotations
@@ -22,8 +22,10 @@ from dataclasses import replace
 from time import process_time
 from typing import Any
 
+from faultline.checkers.linearizability.certificates import Certificate, ObjectCalls
 from faultline.checkers.linearizability.data_types import MODEL_FACTORIES, UNKNOWN, Call
 from faultline.checkers.linearizability.monitors import decide
+from faultline.checkers.linearizability.verifier import fault_of
 from faultline.checkers.porcupine import PENDING, UNLIMITED, Operation, check_operations_timeout
 
 __all__ = ["main", "true_history", "with_exchanged_answers"]
@@ -140,7 +142,8 @@ def with_exchanged_answers(history: list[Operation[Call, Any]]) -> list[Operatio
     changed = list(history)
     f = {"add": "read", "enqueue": "dequeue", "push": "pop"}.get(history[0].input[0], history[0].input[0])
     f = next((g for g in ("contains", "read", "dequeue", "pop", "acquire") if _has(history, g)), f)
-    known = [at for at, each in enumerate(history) if each.input[0] == f and each.output not in (None, UNKNOWN)]
+    answered = [at for at, each in enumerate(history) if each.output is not None and each.output is not UNKNOWN]
+    known = [at for at in answered if history[at].input[0] == f]
     if not known:
         at = next(at for at in range(len(history) // 2, len(history)) if history[at].input[0] == "release")
         del changed[at]
@@ -174,6 +177,11 @@ def _timed(kind: str, history: list[Operation[Call, Any]], port_max: int) -> dic
         "core": len(found.core),
         "s": round(process_time() - start, 4),
     }
+    subject = ObjectCalls(MODEL_FACTORIES[kind].model(), history, kind)
+    made = Certificate(subject, order=found.order) if found.is_legal else found.certificate
+    start = process_time()
+    figures["holds"] = made is not None and not fault_of(made)
+    figures["verified_s"] = round(process_time() - start, 4)
     if len(history) <= port_max + CLIENTS:
         start = process_time()
         figures["port"] = check_operations_timeout(MODEL_FACTORIES[kind].model(), history, PORT_TIMEOUT_S).value

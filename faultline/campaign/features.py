@@ -13,13 +13,23 @@ from typing import Any
 import msgspec
 
 from faultline.campaign.matrix import Cell
-from faultline.harness.feature import due_features, possible_features
+from faultline.harness.feature import due_features, features_of, possible_features
 from faultline.harness.floors import FLOORS
 
-__all__ = ["RUNS_MIN", "DeclaredFeature", "declared_features", "features_sentences", "features_shortfall"]
+__all__ = [
+    "RUNS_MIN",
+    "RUNS_MIN_DRAWN",
+    "DeclaredFeature",
+    "declared_features",
+    "features_sentences",
+    "features_shortfall",
+]
 
 RUNS_MIN = 20
 """The number of runs that could enter a feature after which one is expected to have done so."""
+
+RUNS_MIN_DRAWN = 200
+"""The same number in drawn universes, most of which have options, sizes or faults that keep a run from the feature."""
 
 FLOOR = "features"
 
@@ -36,16 +46,17 @@ class DeclaredFeature(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def declared_features(
-    cells: Iterable[Cell], systems: Iterable[object], options: Iterable[Mapping[str, str]]
+    cells: Iterable[Cell], systems: Iterable[object], options: Iterable[Mapping[str, str]], *, drawn: bool = False
 ) -> tuple[DeclaredFeature, ...]:
     """Return the features of all cells; `systems` and `options` are those of each of them.
 
-    A planted bug may keep its system from a feature, so those cells owe nothing.
+    Where universes are `drawn`, the options are the calm ones, and every feature may be entered. A planted bug may keep
+    its system from a feature, so those cells owe nothing.
     """
     found: dict[tuple[str, str], DeclaredFeature] = {}
     for cell, system, values in zip(cells, systems, options, strict=True):
         due = set() if cell.planted_bugs else {each.name for each in due_features(system, values, cell.faults)}
-        for feature in possible_features(system, values):
+        for feature in features_of(system) if drawn else possible_features(system, values):
             place = cell.system, feature.name
             known = found.get(place) or DeclaredFeature(system=cell.system, name=feature.name, summary=feature.summary)
             due_in = (*known.due_in, cell.name) if feature.name in due else known.due_in
@@ -63,15 +74,20 @@ def features_sentences(features: Sequence[DeclaredFeature], marks: Mapping[str, 
 
 
 def features_shortfall(
-    features: Iterable[DeclaredFeature], marks: Rows, cells: Rows, floors: Mapping[str, float]
+    features: Iterable[DeclaredFeature],
+    marks: Rows,
+    cells: Rows,
+    floors: Mapping[str, float],
+    runs_min: int = RUNS_MIN,
 ) -> str:
     """Return a sentence when the campaign entered too few essential features; empty when it entered enough.
 
-    `marks` and `cells` are the rows of those result tables, `floors` replace default shares.
+    `marks` and `cells` are the rows of those result tables, `floors` replace default shares. Features that fewer than
+    `runs_min` runs could enter are not asked for.
     """
     runs = Counter({row["cell"]: row["runs"] - row["harness_errors"] for row in cells})
     entered = {(row["cell"], row["mark"]) for row in marks if row["runs"]}
-    due = [each for each in features if sum(runs[cell] for cell in each.due_in) >= RUNS_MIN]
+    due = [each for each in features if sum(runs[cell] for cell in each.due_in) >= runs_min]
     missing = [each for each in due if not any((cell, each.name) in entered for cell in each.due_in)]
     least = floors.get(FLOOR, FLOORS[FLOOR].default)
     if len(due) - len(missing) >= least * len(due):

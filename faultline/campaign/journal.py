@@ -97,13 +97,21 @@ def read_rows(folder: CampaignFolder, plan: CampaignPlan | None = None) -> tuple
     for path in folder.rows_parts():
         try:
             with pq.ParquetFile(path) as file:
-                table = file.read().select(RUN_SCHEMA.names).cast(RUN_SCHEMA)
+                table = _of_today(file.read()).select(RUN_SCHEMA.names).cast(RUN_SCHEMA)
             if plan is not None:
                 seen |= _places(table, plan, seen)
             tables.append(table)
         except (pa.ArrowException, OSError, KeyError, ValueError):
             damaged.append(path.name)
     return pa.concat_tables(tables), damaged
+
+
+def _of_today(table: pa.Table) -> pa.Table:
+    """Return `table` with the column `covered`, which rows of former versions lack: nothing is known of them."""
+    if "covered" in table.column_names:
+        return table
+    field = RUN_SCHEMA.field("covered")
+    return table.append_column(field, pa.array([[]] * table.num_rows, field.type))
 
 
 def _places(table: pa.Table, plan: CampaignPlan, seen: Set[tuple[str, int]]) -> set[tuple[str, int]]:

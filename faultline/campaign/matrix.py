@@ -11,12 +11,13 @@ import hashlib
 import itertools
 import re
 from fnmatch import fnmatchcase
+from typing import Literal
 
 import msgspec
 
 from faultline.campaign.expectation import Expectation, allowed_anomalies
 from faultline.harness.errors import UsageError
-from faultline.harness.plan import Weather, cell_name
+from faultline.harness.plan import cell_name
 from faultline.harness.planning import RunRequest
 from faultline.harness.run_record import WorldName
 
@@ -69,9 +70,11 @@ class CampaignPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     (`faultline.harness.floors`). `keep_per_signature` whole run folders are kept of each kind of violation, and
     `seeds_per_task` seeds run in one task. `hosts` names the hosts of the world `hosts` and `host_options` says how
     they are to be, as `--hosts` and `--host-option` do. With `stop_at_violation` each run ends at the first violation
-    that is certain while it goes on, and the campaign begins no further run after the first that is not allowed; unset,
-    it is not written, so that the digests of other plans do not depend on it. `weather` has the conditions of the
-    simulated world that differ from the usual ones; unset, it is not written either.
+    that is certain while it goes on, and the campaign begins no further run after the first that is not allowed.
+    `weather` has conditions of the simulated world in place of the usual ones (`faultline.harness.conditions`).
+    `universe` is `calm`, or `drawn` for each seed; of a drawn one the `weather` is kept, and the numbers in `held`
+    (`nodes`, `workers`, `operations`: those that the plan or a flag gives). Unset, these are not written, so that the
+    digests of other plans do not depend on them.
     """
 
     name: str = "campaign"
@@ -97,7 +100,9 @@ class CampaignPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     keep_per_signature: int = 20
     seeds_per_task: int = 25
     stop_at_violation: bool | msgspec.UnsetType = msgspec.UNSET
-    weather: Weather | msgspec.UnsetType = msgspec.UNSET
+    weather: dict[str, str | int | float] | msgspec.UnsetType = msgspec.UNSET
+    universe: Literal["calm", "drawn"] | msgspec.UnsetType = msgspec.UNSET
+    held: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
 
     def digest(self) -> str:
         """Return the SHA-256 of the encoded plan, in hexadecimal."""
@@ -162,6 +167,8 @@ class CampaignPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
             beyond_promise=bool(cell.expected),
             stop_at_violation=self.stop_at_violation,
             weather=self.weather,
+            universe="drawn" if self.universe == "drawn" else msgspec.UNSET,
+            held=self.held,
         )
 
 

@@ -33,6 +33,7 @@ from faultline.campaign.summary import CampaignResult, Progress
 from faultline.campaign.tasks import failure_sentence, simulate
 from faultline.campaign.watch import watch
 from faultline.harness.results import writable
+from faultline.harness.universe import calm_options
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -156,7 +157,11 @@ def _refuse_unusable(plan: CampaignPlan, engine: Engine) -> tuple[DeclaredFeatur
     plans = [engine.plan(request, parts) for request, parts in zip(requests, resolved, strict=True)]
     for planned, parts in zip(plans, resolved, strict=True):
         engine.refuse(planned, parts)
-    return declared_features(plan.cells(), (parts.system for parts in resolved), (each.options for each in plans))
+    options = [each.options for each in plans]
+    if plan.universe:
+        options = [calm_options(request, parts) for request, parts in zip(requests, resolved, strict=True)]
+    systems = [parts.system for parts in resolved]
+    return declared_features(plan.cells(), systems, options, drawn=bool(plan.universe))
 
 
 def _declared(plan: CampaignPlan, features: Iterable[DeclaredFeature]) -> Declared:

@@ -25,12 +25,11 @@ from typing import Any
 
 import msgspec
 
+from faultline.campaign.default_campaign import Place, default_cells, usual_nodes, usual_workloads, with_cells
 from faultline.campaign.matrix import CampaignPlan
-from faultline.harness.conditions import weather_of
 from faultline.harness.errors import UsageError
 from faultline.harness.floors import checked_floors
 from faultline.harness.planning import refuse_bad_numbers
-from faultline.harness.system import HasUsualTest
 from faultline.harness.untrusted import from_toml, read_toml
 from faultline.registry import load_system
 
@@ -39,6 +38,7 @@ __all__ = ["load_plan", "parse_plan", "plan_from_flags", "refuse_absurd_counts",
 _FIELDS = msgspec.structs.fields(CampaignPlan)
 _STORED_NAMES = {field.name: field.encode_name for field in _FIELDS if field.name != field.encode_name}
 _KEYS = tuple(name for field in _FIELDS for name in dict.fromkeys((field.name, field.encode_name)))
+_DRAWN_NUMBERS = ("nodes", "workers", "operations")
 _UNITS_MAX = 1_000_000
 _AT_LEAST_ONE = (
     "systems",
@@ -78,7 +78,7 @@ def _plan_of(given: Mapping[str, Any], source: str) -> CampaignPlan:
     values = _with_stored_names(given, source)
     _refuse_unknown_keys(values, source)
     try:
-        plan = msgspec.convert(values, CampaignPlan)
+        plan = msgspec.convert({"held": [name for name in _DRAWN_NUMBERS if name in values], **values}, CampaignPlan)
     except msgspec.ValidationError as error:
         message, key = _cause(error)
         raise UsageError(f"{source}: key {key}: {message}.", "See docs/reference/campaign-plan.md.") from error
@@ -103,14 +103,18 @@ def plan_from_flags(
 
     `fault_sets` and `planted_bugs` are one sequence per flag; `others` are further fields of CampaignPlan, or None.
     Bugs switched on by a flag are not expected: the expectations of the shipped `default` do not apply to them. Without
-    a plan, named systems bring their usual workload and at least their usual number of nodes.
+    a plan, named systems bring the campaign of theirs (`faultline.campaign.default_campaign`), in a drawn universe
+    where one can be drawn.
     """
     base = load_plan(plan or "default")
     given: dict[str, Any] = {key: value for key, value in others.items() if value is not None}
+    given["held"] = _held(base, given)
     if plan is None and systems:
-        usual = [_usual_test(name, base) for name in systems]
-        workloads = workloads or _one_workload(dict(zip(systems, (workload for workload, _ in usual), strict=True)))
-        given.setdefault("nodes", max(nodes for _, nodes in usual))
+        places = _places(systems, workloads, fault_sets, base, given)
+        base = with_cells(base, places)
+        systems, workloads, fault_sets = (), (), ()
+        given.setdefault("nodes", max(usual_nodes(load_system(system), base.nodes) for system in base.systems))
+        given.setdefault("include", base.include)
     dimensions = {"systems": systems, "workloads": workloads}
     given |= {key: tuple(value) for key, value in dimensions.items() if value}
     sets = {"fault_sets": fault_sets, "planted_bugs": planted_bugs}
@@ -120,7 +124,7 @@ def plan_from_flags(
     if options:
         given["options"] = base.options | dict(options)
     if weather:
-        given["weather"] = weather_of(weather, base.weather)
+        given["weather"] = (base.weather or {}) | dict(weather)
     if floors:
         given["floors"] = base.floors | dict(floors)
     if planted_bugs or fault_sets or systems or workloads:
@@ -128,12 +132,27 @@ def plan_from_flags(
     return _checked(msgspec.structs.replace(base, **given), "the flags")
 
 
-def _usual_test(name: str, base: CampaignPlan) -> tuple[str, int]:
-    """Return the workload and the number of nodes with which system `name` is tested by default."""
-    system = load_system(name)
-    if isinstance(system, HasUsualTest):
-        return system.usual_workload, max(system.usual_nodes, base.nodes)
-    return base.workloads[0], base.nodes
+def _held(base: CampaignPlan, given: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the numbers that no universe may draw: those of a flag, and those of the plan that are not defaults."""
+    own = [name for name in _DRAWN_NUMBERS if getattr(base, name) != getattr(CampaignPlan(), name)]
+    return tuple(name for name in _DRAWN_NUMBERS if name in given or name in own or name in (base.held or ()))
+
+
+def _places(
+    systems: Sequence[str],
+    workloads: Sequence[str],
+    fault_sets: Sequence[Sequence[str]],
+    base: CampaignPlan,
+    given: dict[str, Any],
+) -> tuple[Place, ...]:
+    """Return the cells of a campaign of `systems` alone, and set its universe where the flags do not."""
+    simulated = not (given.get("hosts") or given.get("world", "simulated") != "simulated")
+    given.setdefault("universe", "drawn" if simulated else "calm")
+    if given["universe"] == "drawn":
+        return default_cells(systems, workloads, fault_sets)
+    usual = {name: usual_workloads(load_system(name))[0] for name in systems} if not workloads else {}
+    chosen = workloads or _one_workload(usual)
+    return default_cells(systems, chosen, fault_sets or base.fault_sets)
 
 
 def _one_workload(usual: Mapping[str, str]) -> tuple[str, ...]:
@@ -158,7 +177,7 @@ def _shipped_for(names: Iterable[str]) -> str:
 
 
 def _checked(plan: CampaignPlan, source: str) -> CampaignPlan:
-    plan = _on_its_hosts(plan, source)
+    plan = _in_its_universe(_on_its_hosts(plan, source), source)
     plan.seed_range()
     plan.expectations(source)
     _check_floors(plan, source)
@@ -208,6 +227,21 @@ def _on_its_hosts(plan: CampaignPlan, source: str) -> CampaignPlan:
 
     checked_host_options(plan.host_options)
     return msgspec.structs.replace(plan, world="hosts", nodes=min(plan.nodes, parse_hosts(plan.hosts).count))
+
+
+def _in_its_universe(plan: CampaignPlan, source: str) -> CampaignPlan:
+    """Return the plan with its universe unset where it is calm. Raise UsageError where none can be drawn."""
+    if plan.universe != "drawn":
+        return msgspec.structs.replace(plan, universe=msgspec.UNSET, held=msgspec.UNSET)
+    if plan.world != "simulated":
+        raise UsageError(
+            f"{source}: key universe: the {plan.world} world has a weather of its own, and none can be drawn.",
+            'Write universe = "calm".',
+        )
+    for name in plan.held or ():
+        if name not in _DRAWN_NUMBERS:
+            raise UsageError(f"{source}: key held: {name!r} is not drawn.", f"There are {', '.join(_DRAWN_NUMBERS)}.")
+    return plan
 
 
 def _with_stored_names(given: Mapping[str, Any], source: str) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
+from faultline.campaign.coverage import covered
 from faultline.campaign.expectation import Expectation, telling_finding
 from faultline.harness.history import OPEN, History
 from faultline.harness.judgement import Judgement
@@ -89,11 +90,13 @@ RUN_SCHEMA = pa.schema(
         ("replay", pa.string()),
         ("run_again", pa.string()),
         ("verdict_only", pa.bool_()),
+        ("covered", _TEXTS),
     ]
 )
 """The columns of a run. `folder_kept` says whether its whole folder exists, `replay` is the command that repeats it
 from there, `run_again` the one that runs the seed again. `verdict_only` says that the row was made from the verdict
-alone, so that the run's faults and latencies are not known."""
+alone, so that the run's faults and latencies are not known. `covered` are the values drawn for the run, and the roles
+that each kind of fault struck (`faultline.campaign.coverage`)."""
 
 
 def table_of_rows(rows: Sequence[dict[str, Any]]) -> pa.Table:
@@ -147,6 +150,7 @@ def run_row(
         "replay": judgement.replay,
         "run_again": run_again,
         "verdict_only": verdict_only,
+        "covered": covered(record) if record else [],
     }
 
 

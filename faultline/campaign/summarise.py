@@ -13,8 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import faultline
+from faultline.campaign.coverage import coverage, coverage_sentences
 from faultline.campaign.expectation import is_allowed
-from faultline.campaign.features import features_sentences, features_shortfall
+from faultline.campaign.features import RUNS_MIN, RUNS_MIN_DRAWN, features_sentences, features_shortfall
 from faultline.campaign.journal import Ending, Journal
 from faultline.campaign.layout import CampaignFolder
 from faultline.campaign.matrix import CampaignPlan, Cell
@@ -80,12 +81,11 @@ def summarise(
     )
     scheduled, finished = len(cells) * seeds, tables["runs"].num_rows
     verdicts_only = sum(row["verdicts_only"] for row in rows["cells"])
-    marks = _marks(rows["marks"])
+    marks, covers = _marks(rows["marks"]), coverage(plan, tables["runs"])
     missed = tuple(_missed(plan, journal, marks, rows))
     remains = [remaining(cell.expected, counts[cell.name], strict=plan.strict) for cell in plan.cells()]
     remains += [Verdict.VACUOUS for _ in missed]
-    ending = journal.ending or Ending()
-    missing = scheduled - finished
+    ending, missing = journal.ending or Ending(), scheduled - finished
     lost = missing > 0 and journal.ending is not None and not (ending.interrupted or ending.stopped)
     verdict = campaign_verdict(remains, finished=not missing, failed=bool(ending.failure) or lost)
     first = campaign_sentence(plan.name, verdict, cells, finished, scheduled, _why_incomplete(ending, missing))
@@ -111,6 +111,7 @@ def summarise(
             *sensitivity_sentences(cells),
             marks_sentence(reached, finished),
             *features_sentences(journal.features, reached),
+            *coverage_sentences(covers),
         ),
         troubles=troubles,
         warnings=(*troubles, *_doubts(rows, signatures, {*reached, *plan.must_reach})),
@@ -120,6 +121,7 @@ def summarise(
         marks=reached,
         marks_missing=tuple(mark for mark, runs in marks.items() if not runs),
         overlap=_overlap(rows["faults"]),
+        coverage=covers,
         environment={"master": journal.master, "world": plan.world},
         versions=_versions(),
     )
@@ -279,7 +281,8 @@ def _missed(plan: CampaignPlan, journal: Journal, marks: Mapping[str, int], rows
     for mark in plan.must_reach:
         if not marks.get(mark):
             yield f"No run reached {mark}, which the plan demands: the campaign proves too little."
-    if told := features_shortfall(journal.features, rows["marks"], rows["cells"], plan.floors):
+    runs_min = RUNS_MIN_DRAWN if plan.universe else RUNS_MIN
+    if told := features_shortfall(journal.features, rows["marks"], rows["cells"], plan.floors, runs_min):
         yield told
 
 

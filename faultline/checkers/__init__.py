@@ -43,7 +43,16 @@ if TYPE_CHECKING:
     from faultline.checkers.library.result import Result
     from faultline.checkers.linearizability.checker import LinearizabilityChecker
     from faultline.checkers.linearizability.generic_search import Hooks
+    from faultline.checkers.linearizability.proof import Proof
     from faultline.checkers.membership import MembershipChecker
+    from faultline.checkers.memory.checker import (
+        CausalConvergenceChecker,
+        CausalMemoryChecker,
+        PramChecker,
+        SequentialChecker,
+        WeakCausalChecker,
+    )
+    from faultline.checkers.memory.staleness import StalenessChecker
     from faultline.checkers.porcupine.model import PENDING, UNKNOWN, Model, NondeterministicModel, Operation
     from faultline.checkers.scans import ScansChecker
     from faultline.checkers.siblings import SiblingsChecker
@@ -68,6 +77,8 @@ __all__ = [
     "BookingsChecker",
     "CausalChecker",
     "CausalConsistencyChecker",
+    "CausalConvergenceChecker",
+    "CausalMemoryChecker",
     "CausalPairsChecker",
     "CausalReverseChecker",
     "CheckerDescription",
@@ -91,12 +102,15 @@ __all__ = [
     "MonotonicChecker",
     "NondeterministicModel",
     "Operation",
+    "PramChecker",
+    "Proof",
     "QueueChecker",
     "ReadAtomicChecker",
     "ReadCommittedChecker",
     "Result",
     "RwRegisterChecker",
     "ScansChecker",
+    "SequentialChecker",
     "SerializabilityChecker",
     "SessionsChecker",
     "SetChecker",
@@ -104,6 +118,7 @@ __all__ = [
     "SetTransactionsChecker",
     "SiblingsChecker",
     "SnapshotIsolationChecker",
+    "StalenessChecker",
     "StatsChecker",
     "TotalQueueChecker",
     "TransfersChecker",
@@ -111,11 +126,13 @@ __all__ = [
     "UniqueIdsChecker",
     "VacuityChecker",
     "WatchesChecker",
+    "WeakCausalChecker",
     "check",
 ]
 
 _LIBRARY = {
     "Hooks": "faultline.checkers.linearizability.generic_search",
+    "Proof": "faultline.checkers.linearizability.proof",
     "Result": "faultline.checkers.library.result",
     "check": "faultline.checkers.library.checking",
 }

@@ -18,7 +18,7 @@ Source: the truck and the backhoe of "Patterns of Distributed Systems" ch. 21.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from faultline.checkers.classic.misreads import accuse_misreads, writers
 from faultline.checkers.common.conclusion import Case, Conclusion
@@ -27,6 +27,9 @@ from faultline.checkers.common.words import client, token, told
 from faultline.harness.history import History
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import CheckResult
+
+if TYPE_CHECKING:
+    from faultline.checkers.incremental.answers import IncrementalBookings
 
 __all__ = ["BookingsChecker"]
 
@@ -38,6 +41,12 @@ class BookingsChecker:
     """Each day has at most one guest, who has both things and keeps them."""
 
     name = "booking"
+
+    def incremental(self) -> IncrementalBookings:
+        """Return the twin that judges while a run goes on."""
+        from faultline.checkers.incremental.answers import IncrementalBookings
+
+        return IncrementalBookings()
 
     def check(self, history: History, _run: RunRecord | None = None) -> CheckResult:
         """Return the verdict on every day of `history`."""

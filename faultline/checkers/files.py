@@ -20,6 +20,7 @@ from faultline.harness.verdict import CheckResult, Finding, Verdict
 
 if TYPE_CHECKING:
     from faultline.checkers.importers.imported import ImportedHistory
+    from faultline.checkers.linearizability.proof import Proof
 
 __all__ = [
     "AUTO",
@@ -68,6 +69,26 @@ class CheckedHistory:
             return [row for row in named if row < len(self.imported.history)]
         place = {number: row for row, number in enumerate(self.numbers)}
         return [place[number] for number in named if number in place]
+
+    def proof(self, limits: Budget) -> Proof:
+        """Return the proof of the verdict on linearizability, each key within `limits`; raise UsageError for no such.
+
+        The keys are decided again, so that a check whose proof is not asked for need not keep what proves it.
+        """
+        from faultline.checkers.linearizability.descriptions import MODELS
+        from faultline.checkers.linearizability.proof import proof_of
+        from faultline.checkers.porcupine import budget
+
+        judged = [each for each in (self.result, *self.checks) if each.checker == "linearizability"]
+        if not judged:
+            raise UsageError(
+                f"{self.label} was not checked for linearizability, so there is nothing to prove.",
+                f"Name a model of an object: one of {', '.join(MODELS)}.",
+            )
+        if self.numbers is not None:
+            raise UsageError(f"{self.label} is too large for a proof.", "Check a file of one of its keys.")
+        detail, within = judged[0].detail, budget.Budget.of(limits.steps_max, limits.timeout_s)
+        return proof_of(self.imported.history, detail["model"], self.label, detail["failed_cas"], within)
 
 
 def check_file(path: Path | str, format_name: str = AUTO, model: str | None = None, **settings: Any) -> CheckResult:

@@ -56,8 +56,16 @@ _OF_RUNS = frozenset(
 _NO_MODELS = _OF_RUNS | {"linearizability"}
 """Those, and what takes the model as an option."""
 
-_SEARCHING = frozenset(("txn-set", "txn-counter", "closed-predicate", "rw-serializable", "rw-snapshot-isolation"))
+_SEARCHING = frozenset(
+    (
+        *("txn-set", "txn-counter", "closed-predicate", "rw-serializable", "rw-snapshot-isolation"),
+        *("sequential", "causal-memory", "causal-convergence", "weak-causal", "pram"),
+    )
+)
 """Checkers by their own name that can run long and take a time limit; all others count, in nearly linear time."""
+
+_TIMED = "staleness"
+"""The checker by its own name that tells times."""
 
 _PER_KEY = frozenset(("set", "set-full", "counter", "queue", "total-queue"))
 """Classic checkers that judge one object for each key."""
@@ -93,7 +101,8 @@ def judge(
     if model in _WORKLOADS:
         return _made(model, CHECKERS[model], {"model": "strict-serializable"} | limit | dict(options))
     if model in CHECKERS and model not in _NO_MODELS:
-        return _made(model, CHECKERS[model], (limit if model in _SEARCHING else {}) | dict(options))
+        given = limit if model in _SEARCHING else {"clock": clock} if model == _TIMED else {}
+        return _made(model, CHECKERS[model], given | dict(options))
     name = model.removeprefix(_PREFIX)
     if name in _linearizable():
         common = {"model": name, "steps_max": budget.steps_max, "timeout_s": budget.timeout_s, "clock": clock}

@@ -24,16 +24,19 @@ Sources: Gray and Cheriton, "Leases" (SOSP 1989); Kleppmann, "How to do distribu
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from faultline.checkers.classic.fencing_tokens import judge_granted_tokens
 from faultline.checkers.classic.lock import STALE_WRITE, TWO_HOLDERS
 from faultline.checkers.common.conclusion import Case, Conclusion
 from faultline.checkers.common.shape import expect_functions, wrong_shape
 from faultline.checkers.common.words import client, counted, told
-from faultline.harness.history import History
+from faultline.harness.history import OPEN, History
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import CheckResult
+
+if TYPE_CHECKING:
+    from faultline.checkers.incremental.locks import IncrementalLeasedLocks
 
 __all__ = ["LeasedLockChecker"]
 
@@ -46,6 +49,12 @@ class LeasedLockChecker:
     """No two clients believe to hold one lease at a time, tokens grow, and stale ones are refused."""
 
     name = "leased-lock"
+
+    def incremental(self) -> IncrementalLeasedLocks:
+        """Return the twin that judges while a run goes on."""
+        from faultline.checkers.incremental.locks import IncrementalLeasedLocks
+
+        return IncrementalLeasedLocks()
 
     def check(self, history: History, run: RunRecord | None = None) -> CheckResult:
         """Return the verdict on every lock of `history`; of `run` nothing is needed."""
@@ -112,8 +121,11 @@ def _holds(history: History, rows: Sequence[int]) -> Iterator[_Hold]:
 
 
 def _proves_belief(history: History, row: int) -> bool:
-    """Did the client act as the owner? What it refused itself is told as `not-held`; the core refuses otherwise."""
-    return history.error[row] != "not-held"
+    """Did the client act as the owner? What it refused itself is told as `not-held`; the core refuses otherwise.
+
+    An operation that is still open proves nothing: the client may refuse it yet.
+    """
+    return history.complete_index[row] != OPEN and history.error[row] != "not-held"
 
 
 def _judge_holds(conclusion: Conclusion, key: str | None, holds: Sequence[_Hold]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from faultline.checkers.common.words import counted
-from faultline.harness.verdict import Cause, CheckResult, Finding, Verdict, merge
+from faultline.harness.verdict import CheckResult, Finding, Verdict, merge
 
 __all__ = ["FINDINGS_MAX", "merged", "renumbered"]
 
@@ -40,7 +40,7 @@ def merged(results: Sequence[CheckResult], operations: int) -> CheckResult:
 
     A part in which nothing was to be judged does not count beside others, as in a history that is checked whole.
     """
-    telling = [result for result in results if not _saw_nothing(result)] or results
+    telling = [result for result in results if result.verdict is not Verdict.VACUOUS] or results
     verdict = merge(result.verdict for result in telling)
     worst = next(result for result in telling if result.verdict is verdict)
     findings = [finding for result in results for finding in result.findings]
@@ -56,11 +56,6 @@ def merged(results: Sequence[CheckResult], operations: int) -> CheckResult:
         reason=worst.reason,
         detail=_summed([result.detail for result in results]) | {"parts": len(results)},
     )
-
-
-def _saw_nothing(result: CheckResult) -> bool:
-    is_silent = result.reason is not None and result.reason.cause is Cause.NOTHING_SEEN
-    return result.verdict is Verdict.VACUOUS or (result.verdict is Verdict.UNKNOWN and is_silent)
 
 
 def _summed(details: Sequence[dict[str, Any]]) -> dict[str, Any]:

@@ -215,6 +215,42 @@ CHECKERS: Mapping[str, CheckerDescription] = {
             "LogChecker",
         ),
         CheckerDescription(
+            "sequential",
+            "one order of all operations, in which each client's keep their own, explains every read",
+            "faultline.checkers.memory.checker",
+            "SequentialChecker",
+        ),
+        CheckerDescription(
+            "causal-memory",
+            "each client has one order of all writes and its reads, with causes before effects",
+            "faultline.checkers.memory.checker",
+            "CausalMemoryChecker",
+        ),
+        CheckerDescription(
+            "causal-convergence",
+            "causes come before effects, and all clients agree on the order of writes",
+            "faultline.checkers.memory.checker",
+            "CausalConvergenceChecker",
+        ),
+        CheckerDescription(
+            "weak-causal",
+            "each read by itself is explained by an order of what its client knew",
+            "faultline.checkers.memory.checker",
+            "WeakCausalChecker",
+        ),
+        CheckerDescription(
+            "pram",
+            "each client has one order of all writes and its reads, each client's in its own order",
+            "faultline.checkers.memory.checker",
+            "PramChecker",
+        ),
+        CheckerDescription(
+            "staleness",
+            "how stale the reads of registers are, in versions and in time; within bounds, where some are given",
+            "faultline.checkers.memory.staleness",
+            "StalenessChecker",
+        ),
+        CheckerDescription(
             "rw-read-committed",
             "transactions on registers never see what was aborted, nor go back while they read",
             "faultline.checkers.isolation.weak",

@@ -16,6 +16,7 @@ from faultline.cli.options import (
     on_hosts,
     output_option,
     stop_option,
+    universe_option,
     weather_option,
 )
 from faultline.cli.output import say
@@ -91,6 +92,7 @@ def _many(context: click.Context, parameter: click.Parameter, values: tuple[str,
     "--name",
     help="Name of the campaign and its folder; it must be new in the results folder [default: the plan's].",
 )
+@universe_option
 @weather_option
 @floor_option
 @output_option
@@ -115,6 +117,7 @@ def command(
     host_option_pairs: tuple[str, ...],
     master: str,
     name: str | None,
+    universe: Literal["calm", "drawn"] | None,
     weather_pairs: tuple[str, ...],
     floor_pairs: tuple[str, ...],
     output: Path,
@@ -152,6 +155,7 @@ def command(
         host_options=as_options(host_option_pairs, "--host-option"),
         weather=as_options(weather_pairs, "--weather"),
         stop_at_violation=stop_at_violation or None,
+        universe=universe,
     )
     with campaign_progress() as progress:
         result = run_campaign(

@@ -207,24 +207,9 @@ def _show_circumstances(checked: CheckedHistory) -> None:
 
 def _write_proof(file: Path, checked: CheckedHistory, timeout_s: float | None) -> None:
     """Write the proof of the verdict on linearizability into `file`; raise UsageError when there is no such verdict."""
-    import msgspec
+    from faultline.checkers.judges import STEPS_MAX, Budget
 
-    from faultline.checkers.judges import STEPS_MAX
-    from faultline.checkers.linearizability.proof import MODELS_WITH_PROOFS, proof_of
-    from faultline.checkers.porcupine.budget import Budget
-    from faultline.harness.results import write_whole
-
-    judged = [each for each in (checked.result, *checked.checks) if each.checker == "linearizability"]
-    if not judged:
-        raise UsageError(
-            f"{checked.label} was not checked for linearizability, so there is nothing to prove.",
-            f"Name a model with --model: one of {', '.join(MODELS_WITH_PROOFS)}.",
-        )
-    if checked.numbers is not None:
-        raise UsageError(f"{checked.label} is too large for a proof.", "Check a file of one of its keys.")
-    detail, budget = judged[0].detail, Budget.of(STEPS_MAX, timeout_s)
-    made = proof_of(checked.imported.history, detail["model"], checked.label, detail["failed_cas"], budget)
-    write_whole(file, msgspec.json.encode(made))
+    checked.proof(Budget(STEPS_MAX, timeout_s)).write(file)
 
 
 def _itself_failed(error: Exception) -> HarnessError:

@@ -31,6 +31,7 @@ _VERBS = {
     "verify": "Verify the proof of a verdict.",
     "replay": "Repeat a stored run and compare.",
     "shrink": "Find the fewest operations and faults that still show a stored violation.",
+    "causes": "Tell which messages, timers, flushes and faults a violation needs.",
     "list": "List systems, workloads, faults, checkers, anomalies, planted bugs, patterns or plans.",
     "show": "Show a pattern: its promise, a diagram of it at work, a planted bug's counterexample.",
     "init": "Write the skeleton of a store that plugs in, with tests that report what is missing.",

@@ -21,6 +21,7 @@ __all__ = [
     "output_option",
     "request_options",
     "stop_option",
+    "universe_option",
     "weather_option",
 ]
 
@@ -136,6 +137,14 @@ stop_option = click.option(
     "--stop-at-violation",
     is_flag=True,
     help="Judge while a run goes on, and stop at the first violation [default: judge it when it has ended].",
+)
+
+
+universe_option = click.option(
+    "--universe",
+    type=click.Choice(["calm", "drawn"]),
+    help="Weather, sizes, options and faults as given, or drawn for each seed [default: calm; drawn in a campaign of "
+    "systems without a plan].",
 )
 
 

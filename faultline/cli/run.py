@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import click
 import msgspec
@@ -16,6 +17,7 @@ from faultline.cli.options import (
     output_option,
     request_options,
     stop_option,
+    universe_option,
     weather_option,
 )
 from faultline.cli.output import say
@@ -57,6 +59,7 @@ __all__ = ["command"]
     metavar="NAME=VALUE",
     help="Setting of the hosts, such as fsync=lies.",
 )
+@universe_option
 @weather_option
 @floor_option
 @output_option
@@ -80,6 +83,7 @@ def command(
     world: WorldName,
     hosts: str | None,
     host_option_pairs: tuple[str, ...],
+    universe: Literal["calm", "drawn"] | None,
     weather_pairs: tuple[str, ...],
     floor_pairs: tuple[str, ...],
     output: Path,
@@ -94,7 +98,6 @@ def command(
     simulated world is shrunk to the fewest operations and faults that still show it, kept as a run of its own.
     """
     from faultline.cli.single_run import carry_out, sealed
-    from faultline.harness.conditions import weather_of
     from faultline.harness.planning import RunRequest
 
     workload, nodes = _usual(system, workload, nodes)
@@ -116,7 +119,9 @@ def command(
         world=world,
         beyond_promise=beyond_promise,
         stop_at_violation=stop_at_violation or msgspec.UNSET,
-        weather=weather_of(as_options(weather_pairs, "--weather")) if weather_pairs else msgspec.UNSET,
+        universe="drawn" if universe == "drawn" else msgspec.UNSET,
+        held=_held() if universe == "drawn" else msgspec.UNSET,
+        weather={**as_options(weather_pairs, "--weather")} or msgspec.UNSET,
     )
     finished = carry_out(request, output, shrinks=shrinks, hosts=hosts or "", announces=True)
     _print(finished.judgement, finished.lines, as_json)
@@ -136,6 +141,13 @@ def _usual(system: str, workload: str, nodes: int) -> tuple[str, int]:
         workload if source("workload") is ParameterSource.COMMANDLINE else loaded.usual_workload,
         nodes if source("nodes") is ParameterSource.COMMANDLINE else loaded.usual_nodes,
     )
+
+
+def _held() -> tuple[str, ...]:
+    """Return the numbers that the user gave, which no universe draws."""
+    source = click.get_current_context().get_parameter_source
+    names = ("nodes", "workers", "operations")
+    return tuple(name for name in names if source(name) is ParameterSource.COMMANDLINE)
 
 
 def _nodes_on(hosts: str, nodes: int) -> int:

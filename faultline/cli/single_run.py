@@ -27,7 +27,16 @@ from faultline.harness.store import claim_folder, numbered, open_history, prepar
 from faultline.harness.verdict import Verdict, merge
 from faultline.registry import resolve
 
-__all__ = ["FinishedRun", "carry_out", "execute", "judge_and_report", "replay_line", "sealed", "shrink_and_report"]
+__all__ = [
+    "FinishedRun",
+    "carry_out",
+    "carry_out_plan",
+    "execute",
+    "judge_and_report",
+    "replay_line",
+    "sealed",
+    "shrink_and_report",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +67,31 @@ def carry_out(
         from faultline.harness.world.hosts.machines.host_options import refuse_without_effect
 
         refuse_without_effect(request.host_options, [parts])
-    folder = claim_folder(store / "runs", numbered(run_id_of(request, hosts)))
-    run_id = folder.name
-    prepare_run(folder, run_id, plan, request.world, hosts)
+    run_id = run_id_of(request, hosts)
+    return _carried_out(plan, parts, run_id, request.world, store, shrinks, announces, hosts)
+
+
+def carry_out_plan(plan: Plan, store: Path) -> FinishedRun:
+    """Carry out `plan` in the simulated world as `carry_out` does a request; a violation is shrunk too."""
+    run_id = f"{plan.cell.replace('/', '.')}.{plan.seed}.{plan.digest()[:8]}"
+    return _carried_out(plan, resolve(plan), run_id, "simulated", store, shrinks=True)
+
+
+def _carried_out(
+    plan: Plan,
+    parts: Parts,
+    run_id: str,
+    world: WorldName,
+    store: Path,
+    shrinks: bool,
+    announces: bool = False,
+    hosts: str = "",
+) -> FinishedRun:
+    folder = claim_folder(store / "runs", numbered(run_id))
+    prepare_run(folder, folder.name, plan, world, hosts)
     with open_history(folder) as sink:
-        record = execute(plan, parts, request.world, folder, sink, hosts)
-    return judge_and_report(record, parts, run_id, folder, shrinks, announces, hosts)
+        record = execute(plan, parts, world, folder, sink, hosts)
+    return judge_and_report(record, parts, folder.name, folder, shrinks, announces, hosts)
 
 
 def execute(
@@ -125,7 +153,7 @@ def judge_and_report(
         with _noted(problems, "The violation could not be shrunk"):
             shrink_and_report(folder, record.plan, judgement, parts)
             write_judgement(folder, judgement)
-    lines = run_lines(record, judgement)
+    lines = run_lines(record, judgement) + _one_seed_lines(judgement, parts)
     with _noted(problems, "The page of the run could not be written"):
         from faultline.reports.run_page import write_run_report
 
@@ -133,6 +161,17 @@ def judge_and_report(
     return FinishedRun(
         folder, judgement, [*lines, *(f"Warning: {problem}" for problem in problems)], record.interrupted
     )
+
+
+def _one_seed_lines(judgement: Judgement, parts: Parts) -> list[str]:
+    """Return what to do when the planted bugs of a run were not found: nothing is known about them yet."""
+    bugs = judgement.planted_bugs
+    if not bugs or judgement.verdict is not Verdict.PASS:
+        return []
+    system = parts.system
+    plan = ["--plan", system.planted_bugs[bugs[0]].campaign, "--system", system.name]
+    campaign = shlex.join(["faultline", "campaign", *plan, "--planted-bug", ",".join(bugs)])
+    return [f"  Next: One clean seed tells nothing about a planted bug. Its campaign has many: {campaign}"]
 
 
 def sealed(judgement: Judgement, folder: Path) -> Sealed:

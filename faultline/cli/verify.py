@@ -11,8 +11,6 @@ from faultline.cli.sealed_outcome import Sealed
 
 __all__ = ["command"]
 
-_WRITE_ONE = "Give it a file that `faultline check PATH --proof FILE` wrote."
-
 
 @click.command("verify")
 @click.argument("path", type=click.Path(path_type=Path), metavar="FILE")
@@ -21,16 +19,16 @@ def command(path: Path, as_json: bool) -> Sealed:
     """Verify the proof in FILE, which `faultline check --proof` wrote.
 
     A key that is linearizable has an order, which is replayed. One that is not has a set of configurations, each of
-    which is looked at once. The verdict is the one that the certificates prove.
+    which is looked at once, or operations that break a rule, which is looked up. The verdict is the one that the
+    certificates prove.
 
     Ends with 1 when a key is a violation, else with 3 when a key has no certificate or there is none, 0 when all keys
     are linearizable; with 2 when a certificate does not hold.
     """
-    from faultline.checkers.linearizability.proof import Proof, verdict_of
-    from faultline.harness.untrusted import read_json
+    from faultline.checkers.linearizability.proof import Proof
 
-    proof = read_json(path, Proof, next_step=_WRITE_ONE)
-    verdict = verdict_of(proof)
+    proof = Proof.read(path)
+    verdict = proof.verify()
     illegal = sum(key.order is None for key in proof.keys)
     if as_json:
         about = {"file": str(path), "history": proof.history, "model": proof.model, "verdict": verdict}

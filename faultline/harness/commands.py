@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
-from faultline.harness.conditions import settings_of
 from faultline.harness.request import RunRequest
 
 __all__ = ["replay_command", "run_command"]
@@ -17,8 +16,10 @@ def replay_command(folder: Path, hosts: str = "") -> str:
 
 
 def run_command(request: RunRequest, hosts: str = "") -> str:
-    """Return the command that runs one seed anew, on `hosts` if any, with all values that
-    are not defaults."""
+    """Return the command that runs one seed anew, on `hosts` if any, with all values that are not defaults.
+
+    The nodes are named, as the default of the command is each system's own, or the number of hosts.
+    """
     defaults = RunRequest(system=request.system)
     words = ["faultline", "run", "--system", request.system, "--workload", request.workload]
     words += ["--faults", ",".join(request.faults) or "none"]
@@ -30,13 +31,18 @@ def run_command(request: RunRequest, hosts: str = "") -> str:
         words += ["--host-option", f"{name}={value}"]
     for name, share in request.floors.items():
         words += ["--floor", f"{name}={share:g}"]
-    for name, value in settings_of(request.weather).items():
-        words += ["--weather", f"{name}={value}"]
+    words += [word for name, value in (request.weather or {}).items() for word in ("--weather", f"{name}={value}")]
     if hosts:
         words += ["--hosts", hosts]
-    for name in ("nodes", "workers", "operations", *(() if hosts else ("world",))):
-        if getattr(request, name) != getattr(defaults, name):
+    held = request.held or ()
+    # In a drawn universe the seed says how many nodes there are, unless the user held the number.
+    if not request.universe or "nodes" in held:
+        words += ["--nodes", str(request.nodes)]
+    for name in ("workers", "operations", *(() if hosts else ("world",))):
+        if getattr(request, name) != getattr(defaults, name) or name in held:
             words += [f"--{name}", str(getattr(request, name))]
+    if request.universe:
+        words += ["--universe", request.universe]
     if request.duration_s is not None:
         words += ["--duration", str(request.duration_s)]
     flags = {"--beyond-promise": request.beyond_promise, "--stop-at-violation": request.stop_at_violation}

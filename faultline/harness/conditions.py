@@ -11,13 +11,17 @@ from faultline.harness.errors import UsageError
 from faultline.harness.plan import Weather
 from faultline.harness.run_record import WorldName
 
-__all__ = ["contradictions", "refuse_weather", "settings_of", "weather_of"]
+__all__ = ["Settings", "contradictions", "refuse_contradictions", "refuse_weather", "weather_of"]
+
+Settings = Mapping[str, str | int | float]
+"""Fields of the weather by name, with values as a user gives them."""
 
 _REAL_NAMES = ("fsync_us_min", "fsync_us_max")
+_USUAL = Weather()
 
 
-def weather_of(settings: Mapping[str, str], base: Weather | msgspec.UnsetType = msgspec.UNSET) -> Weather:
-    """Return `base`, else the usual weather, with these settings. Raise UsageError for a name or value it has not."""
+def weather_of(settings: Settings, base: Weather = _USUAL) -> Weather:
+    """Return `base` with these settings. Raise UsageError for a name that no weather has, or a value it cannot have."""
     for name in settings:
         if name not in Weather.__struct_fields__:
             near = difflib.get_close_matches(name, Weather.__struct_fields__, n=1)
@@ -30,29 +34,24 @@ def weather_of(settings: Mapping[str, str], base: Weather | msgspec.UnsetType = 
             f"The weather cannot be {_written(settings)}: {error}.", "See docs/reference/weather.md."
         ) from None
     changes = {name: getattr(given, name) for name in settings}
-    return msgspec.structs.replace(base or Weather(), **changes)
+    return msgspec.structs.replace(base, **changes)
 
 
-def settings_of(weather: Weather | msgspec.UnsetType) -> dict[str, str]:
-    """Return the settings of `weather` that are not the usual ones, as texts: the argument of `weather_of`."""
-    usual = Weather()
-    return {
-        name: str(value)
-        for name in Weather.__struct_fields__
-        if weather and (value := getattr(weather, name)) != getattr(usual, name)
-    }
-
-
-def refuse_weather(weather: Weather | msgspec.UnsetType, world: WorldName) -> None:
-    """Raise UsageError for weather that contradicts itself, or that `world` cannot make."""
-    for complaint in contradictions(weather or Weather()):
-        raise UsageError(f"The weather contradicts itself: {complaint}.", "Give both bounds, the lower one first.")
-    impossible = [name for name in settings_of(weather) if name not in _REAL_NAMES]
+def refuse_weather(settings: Settings, world: WorldName) -> None:
+    """Raise UsageError for settings that are no weather, contradict each other, or that `world` cannot make."""
+    refuse_contradictions(weather_of(settings))
+    impossible = [name for name in settings if name not in _REAL_NAMES]
     if world != "simulated" and impossible:
         raise UsageError(
             f"The {world} world cannot make the weather {' and '.join(impossible)}.",
             "Leave it out, or use the simulated world (--world simulated).",
         )
+
+
+def refuse_contradictions(weather: Weather) -> None:
+    """Raise UsageError for weather with bounds that leave no value between them."""
+    for complaint in contradictions(weather):
+        raise UsageError(f"The weather contradicts itself: {complaint}.", "Give both bounds, the lower one first.")
 
 
 def contradictions(weather: Weather) -> Iterator[str]:
@@ -63,5 +62,5 @@ def contradictions(weather: Weather) -> Iterator[str]:
             yield f"weather.{name}_min is {least}, which is more than {name}_max, {most}"
 
 
-def _written(settings: Mapping[str, str]) -> str:
+def _written(settings: Settings) -> str:
     return " ".join(f"{name}={value}" for name, value in settings.items())

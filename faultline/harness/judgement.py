@@ -7,10 +7,11 @@ from typing import Any
 import msgspec
 
 from faultline.harness.exposure import Exposure
+from faultline.harness.history import History
 from faultline.harness.sensitivity import Sensitivity
 from faultline.harness.verdict import CheckResult, Finding, Verdict
 
-__all__ = ["SCHEMA", "Judgement"]
+__all__ = ["SCHEMA", "Judgement", "visible_us"]
 
 SCHEMA = 1
 
@@ -59,3 +60,13 @@ class Judgement(msgspec.Struct, kw_only=True):
     plan_sha256: str = ""
     versions: dict[str, str] = {}
     detail: dict[str, Any] = {}
+
+
+def visible_us(finding: Finding, history: History) -> int:
+    """Return the time the anomaly became visible: that of the finding, else the completion of its last operation.
+
+    Return 0 for a finding that has neither."""
+    if finding.time_us or not finding.operations:
+        return finding.time_us
+    ends = [max(history.complete_us[row], history.invoke_us[row]) for row in finding.operations if row < len(history)]
+    return max(ends, default=0)

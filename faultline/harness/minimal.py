@@ -30,7 +30,8 @@ class Minimal(msgspec.Struct, frozen=True, kw_only=True):
 
     `complete` means that no further part can be taken out of the plan without losing the violation; otherwise the
     budget of `runs` was spent. `replay` is the command that repeats the minimal run, `signature` the kind of violation
-    that was kept, and `needs` the faults that are left, by kind and planned time.
+    that was kept, `needs` the faults that are left, by kind and planned time, and `universe` the drawn values that are
+    left.
     """
 
     operations: int
@@ -43,6 +44,7 @@ class Minimal(msgspec.Struct, frozen=True, kw_only=True):
     replay: str
     signature: str = ""
     needs: tuple[tuple[str, int], ...] = ()
+    universe: dict[str, str] | msgspec.UnsetType = msgspec.UNSET
 
 
 def keep_minimal_run(
@@ -60,7 +62,8 @@ def keep_minimal_run(
     judgement, for reports.
     """
     told_by = signature or judgement.signature
-    shrunk = shrink(plan, same_violation(parts, told_by, any_finding=told_by != judgement.signature))
+    still_fails = same_violation(parts, told_by, any_finding=told_by != judgement.signature)
+    shrunk = shrink(plan, still_fails, system=parts.system)
     target = folder / "minimal"
     run_id = f"{judgement.run_id}.minimal"
     prepare_run(target, run_id, shrunk.plan, "simulated")
@@ -90,4 +93,5 @@ def minimal_run(plan: Plan, shrunk: Shrunk, smallest: Judgement, signature: str)
         replay=smallest.replay,
         signature=signature,
         needs=tuple((fault.kind, fault.at_us) for fault in shrunk.plan.faults),
+        universe=shrunk.plan.universe,
     )

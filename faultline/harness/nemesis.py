@@ -9,7 +9,7 @@ import msgspec
 from faultline.harness.plan import PlannedFault
 from faultline.harness.world.faults import FaultPort
 
-__all__ = ["FaultPackage", "Injection", "Nemesis", "PacedPackage"]
+__all__ = ["CombinedPackage", "FaultPackage", "Injection", "Nemesis", "PacedPackage"]
 
 
 class Injection(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,6 +57,14 @@ class FaultPackage(Protocol):
 
     def plan(self, *, seed: int, nodes: tuple[str, ...], start_us: int, end_us: int) -> tuple[PlannedFault, ...]:
         """Return faults between `start_us` and `end_us`, ordered by time; a pure function of the arguments."""
+
+
+@runtime_checkable
+class CombinedPackage(FaultPackage, Protocol):
+    """A package made of several, of which some can be taken."""
+
+    def only(self, names: tuple[str, ...]) -> FaultPackage:
+        """Return the package made of those called `names` alone."""
 
 
 @runtime_checkable

@@ -34,12 +34,15 @@ class Again(NamedTuple):
 
 
 def next_step_of(judgement: Judgement) -> str:
-    """Return the next step for `judgement`; empty unless its verdict is *unknown*."""
-    if judgement.verdict is not Verdict.UNKNOWN:
+    """Return the next step for `judgement`; empty unless it is *unknown*, or *vacuous* by a check that says why."""
+    if judgement.verdict not in (Verdict.UNKNOWN, Verdict.VACUOUS):
         return ""
-    check = next((check for check in judgement.checks if check.verdict is Verdict.UNKNOWN), None)
+    checks = [check for check in judgement.checks if check.verdict is judgement.verdict]
+    reason = next((check.reason for check in checks), None)
+    if judgement.verdict is Verdict.VACUOUS and reason is None:
+        return ""
     line = check_line(judgement.replay)
-    return next_step(check.reason if check else None, Again(line, line, judgement.replay))
+    return next_step(reason, Again(line, line, judgement.replay))
 
 
 def check_line(replay: str) -> str:

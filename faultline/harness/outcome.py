@@ -20,6 +20,7 @@ import msgspec
 __all__ = [
     "CAS_MISMATCH",
     "NOT_CONNECTED",
+    "UNSUPPORTED",
     "Outcome",
     "OutcomeKind",
     "OutcomeRegistry",
@@ -33,6 +34,9 @@ OutcomeKind = Literal["ok", "fail", "info"]
 
 CAS_MISMATCH = "cas-mismatch"
 """The error code of a compare-and-set whose precondition did not hold: definite, and an observation of the state."""
+
+UNSUPPORTED = "unsupported-operation"
+"""The error code of an operation that the system does not have: definite, since no request was sent."""
 
 NOT_CONNECTED = "not-connected"
 """The error code of an operation for which no connection was made: definite, since nothing was sent. A worker that

@@ -115,7 +115,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     injections, `heal_us` when everything is healed and final reads may start, `end_us` when the harness stops waiting.
     `host_options` configure the hosts, where the run has hosts (`fsync=lies`). `floors` are the shares that replace
     default ones (`faultline.harness.floors`). With `stop_at_violation` the run is judged while it goes on, and ends at
-    the first certain violation; unset, it is not written, so that the digests of other plans do not depend on it.
+    the first certain violation. `universe` lists what was drawn for the seed (`faultline.harness.universe`), by names
+    such as `weather.loss`. Unset, neither is written, so that the digests of other plans do not depend on them.
     """
 
     system: str
@@ -134,6 +135,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     heal_us: _Moment
     end_us: _Moment
     stop_at_violation: bool | msgspec.UnsetType = msgspec.UNSET
+    universe: dict[str, str] | msgspec.UnsetType = msgspec.UNSET
 
     def digest(self) -> str:
         """Return the SHA-256 of the encoded plan, in hexadecimal: the address of this plan."""

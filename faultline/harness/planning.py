@@ -7,24 +7,27 @@ Simulated runs are short and dense, real ones last as long as the user says.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from faultline.harness.access import access_of, reads_of_the_rest
 from faultline.harness.commands import run_command
-from faultline.harness.conditions import refuse_weather
+from faultline.harness.conditions import refuse_contradictions, refuse_weather, weather_of
 from faultline.harness.errors import UsageError
 from faultline.harness.floors import checked_floors
 from faultline.harness.generator.simulate import planned_operations
-from faultline.harness.nemesis import FaultPackage, PacedPackage
+from faultline.harness.nemesis import CombinedPackage, FaultPackage, PacedPackage
 from faultline.harness.options import MovedAway, effective_options
 from faultline.harness.parts import Parts
 from faultline.harness.plan import NODE_NAMES, WORKERS_MAX, Plan, PlannedOperation, Weather, node_names
 from faultline.harness.promises import Asked, answers_missing, refuse_what_is_not_promised
 from faultline.harness.recovery import RECOVERY_US_MAX
 from faultline.harness.request import RunRequest
+from faultline.harness.run import refuse_what_cannot_boot
 from faultline.harness.system import HostedStore, options_missing
+from faultline.harness.universe import DRAWS_MAX, draws
 
 __all__ = ["RunRequest", "make_plan", "refuse_bad_numbers"]
 
@@ -49,11 +52,64 @@ _FILLED_SHARE = 0.925
 def make_plan(request: RunRequest, parts: Parts) -> Plan:
     """Return the plan of `request`: a pure function of it. Raise UsageError for names and numbers that cannot be
     used."""
+    return _drawn_plan(request, parts) if request.universe else _plan(request, parts, weather_of(request.weather or {}))
+
+
+def _drawn_plan(request: RunRequest, parts: Parts) -> Plan:
+    """Return the plan of the first universe that can be carried out; the span of a run is that of the calm one."""
+    if request.world != "simulated":
+        raise UsageError(
+            f"The {request.world} world has a weather of its own: universes are drawn in the simulated world only.",
+            "Use --universe calm.",
+        )
     refuse_bad_numbers(request)
-    options = _options(request, parts)
-    _refuse_what_is_not_served(parts, options)
-    if not request.beyond_promise:
-        refuse_what_is_not_promised(parts.system, _asked(request, parts, options))
+    # The request itself is checked apart, so that its mistakes are not told as those of a universe.
+    _options(request, parts)
+    _refuse_missing_functions(parts)
+    span_s = request.operations * _SIMULATED_US_PER_OPERATION / _SECOND_US
+    spanned = msgspec.structs.replace(request, duration_s=request.duration_s or span_s)
+    refused = ""
+    for drawn in draws(spanned, parts.system, parts.workload.functions):
+        chosen = dataclasses.replace(parts, package=_some_of(parts.package, drawn.request.faults, request.faults))
+        try:
+            refuse_contradictions(drawn.weather)
+            refuse_what_cannot_boot(_without_operations(drawn.request, chosen), chosen)
+            plan = _plan(drawn.request, chosen, drawn.weather)
+        except UsageError as error:
+            refused = error.message
+            continue
+        return msgspec.structs.replace(plan, fault_set=request.faults, universe=drawn.values)
+    raise UsageError(
+        f"None of {DRAWS_MAX} universes drawn for {request.cell} can be planned. The last was refused: {refused}",
+        "Give fewer options or other faults, declare narrower `domains` of the system, or use --universe calm.",
+    )
+
+
+def _without_operations(request: RunRequest, parts: Parts) -> Plan:
+    """Return a plan of the nodes of `request` alone: most refusals come of them, and operations take long to plan."""
+    return Plan(
+        system=request.system,
+        workload=request.workload,
+        seed=request.seed,
+        nodes=node_names(request.nodes),
+        workers=request.workers,
+        operations=(),
+        options=_checked_options(request, parts),
+        planted_bugs=request.planted_bugs,
+        heal_us=0,
+        end_us=0,
+    )
+
+
+def _some_of(package: FaultPackage, names: tuple[str, ...], all_names: tuple[str, ...]) -> FaultPackage:
+    """Return the part of `package` made of the packages called `names`, of `all_names`."""
+    if names == all_names or not isinstance(package, CombinedPackage):
+        return package
+    return package.only(names)
+
+
+def _plan(request: RunRequest, parts: Parts, weather: Weather) -> Plan:
+    options = _checked_options(request, parts)
     start_us, heal_us = _active_phase(request)
     settle_us, final_us = _final_phase(request)
     nodes = node_names(request.nodes)
@@ -78,12 +134,23 @@ def make_plan(request: RunRequest, parts: Parts) -> Plan:
         options=options,
         host_options=request.host_options,
         planted_bugs=request.planted_bugs,
-        weather=request.weather or Weather(),
+        weather=weather,
         floors=checked_floors(request.floors),
         heal_us=heal_us,
         end_us=max(final_start_us + final_us, last_us, heal_us + RECOVERY_US_MAX) + _GRACE_US,
         stop_at_violation=request.stop_at_violation,
     )
+
+
+def _checked_options(request: RunRequest, parts: Parts) -> dict[str, str]:
+    """Return the options in force. Raise `UsageError` for a request that the system cannot serve or does not
+    promise."""
+    refuse_bad_numbers(request)
+    options = _options(request, parts)
+    _refuse_what_is_not_served(parts, options)
+    if not request.beyond_promise:
+        refuse_what_is_not_promised(parts.system, _asked(request, parts, options))
+    return options
 
 
 def _options(request: RunRequest, parts: Parts) -> dict[str, str]:
@@ -118,12 +185,26 @@ def refuse_bad_numbers(request: RunRequest) -> None:
         )
     if request.duration_s is not None and not 0 < request.duration_s <= _DURATION_S_MAX:
         raise UsageError(f"A run cannot last {request.duration_s} s.", "Give --duration in seconds, such as 60.")
-    refuse_weather(request.weather, request.world)
+    refuse_weather(request.weather or {}, request.world)
     if request.seed < 0:
         raise UsageError(f"Seeds are whole numbers from 0, not {request.seed}.", "Use --seed 0.")
 
 
 def _refuse_what_is_not_served(parts: Parts, options: Mapping[str, str]) -> None:
+    system, workload = parts.system, parts.workload
+    _refuse_missing_functions(parts)
+    switched_off = {f: needed for f in workload.functions if (needed := options_missing(system, f, options))}
+    if switched_off:
+        asked = dict(setting for needed in switched_off.values() for setting in needed.items())
+        raise UsageError(
+            f"{system.name} serves the workload {workload.name} only with "
+            f"{' and '.join(f'{name}={value}' for name, value in asked.items())}: without, it has no function "
+            f"{_either(list(switched_off))}.",
+            f"Add {' '.join(f'--option {name}={value}' for name, value in asked.items())}, or to a plan's [options].",
+        )
+
+
+def _refuse_missing_functions(parts: Parts) -> None:
     system, workload = parts.system, parts.workload
     missing = [f for f in workload.functions if f not in system.functions]
     if missing:
@@ -136,15 +217,6 @@ def _refuse_what_is_not_served(parts: Parts, options: Mapping[str, str]) -> None
         raise UsageError(
             f"{system.name} cannot serve the workload {workload.name}: its answers do not have the form {form}.",
             "`faultline list workloads` tells which systems serve it.",
-        )
-    switched_off = {f: needed for f in workload.functions if (needed := options_missing(system, f, options))}
-    if switched_off:
-        asked = dict(setting for needed in switched_off.values() for setting in needed.items())
-        raise UsageError(
-            f"{system.name} serves the workload {workload.name} only with "
-            f"{' and '.join(f'{name}={value}' for name, value in asked.items())}: without, it has no function "
-            f"{_either(list(switched_off))}.",
-            f"Add {' '.join(f'--option {name}={value}' for name, value in asked.items())}, or to a plan's [options].",
         )
 
 

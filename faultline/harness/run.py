@@ -23,25 +23,34 @@ from faultline.harness.plan import Plan
 from faultline.harness.recovery import asked_again
 from faultline.harness.run_record import RunRecord
 from faultline.harness.world.faults import SIMULATED_CAPABILITIES
-from faultline.harness.world.simulated.world import SimulatedClient, SimulatedWorld
+from faultline.harness.world.simulated.scheduler import Scheduler
+from faultline.harness.world.simulated.world import BOOT_US_MAX, SimulatedClient, SimulatedWorld
 
-__all__ = ["LIMIT_S", "LIMIT_S_PER_OPERATION", "limit_s", "run_simulated"]
+__all__ = ["LIMIT_S", "LIMIT_S_PER_OPERATION", "limit_s", "refuse_what_cannot_boot", "run_simulated"]
 
 LIMIT_S = 300.0
 LIMIT_S_PER_OPERATION = 0.02
 
 
 def run_simulated(
-    plan: Plan, parts: Parts, *, sink: EventSink | None = None, record_messages: bool = False
+    plan: Plan,
+    parts: Parts,
+    *,
+    sink: EventSink | None = None,
+    record_messages: bool = False,
+    scheduler: Scheduler | None = None,
 ) -> RunRecord:
     """Carry out `plan`; the record is a pure function of it.
 
     Ctrl-C ends the run where it is; the record then says so and holds all events until then.
     `sink` receives the history's lines as they happen; `record_messages` keeps every message for diagrams, which
-    costs time but changes nothing else. Raise HarnessError when the run does not end (`limit_s`).
+    costs time but changes nothing else. A `scheduler` of the caller's, new for this run, sees or changes its events.
+    Raise HarnessError when the run does not end (`limit_s`).
     """
     refuse_what_cannot_run(plan, parts, frozenset(SIMULATED_CAPABILITIES), "simulated")
-    run = _SimulatedRun(plan, parts, sink, record_messages)
+    errors: list[str] = []
+    world = SimulatedWorld(plan, parts.system, errors, record_messages=record_messages, scheduler=scheduler)
+    run = _SimulatedRun(plan, parts, sink, world, errors)
     seconds = limit_s(plan)
     try:
         with deadline(seconds):
@@ -54,17 +63,28 @@ def run_simulated(
         ) from None
 
 
+def refuse_what_cannot_boot(plan: Plan, parts: Parts) -> None:
+    """Raise UsageError when the nodes or clients of `plan` refuse their options, members or planted bugs."""
+    world = SimulatedWorld(plan, parts.system, [])
+    world.boot()
+    for worker in range(plan.workers):
+        world.open_client(worker, plan.nodes[worker % len(plan.nodes)])
+    world.scheduler.run(BOOT_US_MAX)
+
+
 def limit_s(plan: Plan) -> float:
     """Return the time that the run of `plan` may take: some thousand times its usual time."""
     return LIMIT_S + LIMIT_S_PER_OPERATION * len(plan.operations)
 
 
 class _SimulatedRun:
-    def __init__(self, plan: Plan, parts: Parts, sink: EventSink | None, record_messages: bool) -> None:
+    def __init__(
+        self, plan: Plan, parts: Parts, sink: EventSink | None, world: SimulatedWorld, errors: list[str]
+    ) -> None:
         self.plan = plan
         self.history = History(sink)
-        self.errors: list[str] = []
-        self.world = SimulatedWorld(plan, parts.system, self.errors, record_messages=record_messages)
+        self.errors = errors
+        self.world = world
         self.scheduler = self.world.scheduler
         self.faults = FaultSchedule(
             plan, parts, self.world.fault_port, self.history, lambda: self.scheduler.now_us, self.errors

@@ -1,4 +1,5 @@
-"""Shrinking of a failing plan: fewest faults, then fewest operations, that still fail in the same way.
+"""Shrinking of a failing plan: fewest faults, then fewest operations, in the calmest universe, that still fail in the
+same way.
 
 Because operations and faults stand at absolute times and the weather is a pure function of (seed, stream, time), taking
 one thing out of a plan changes nothing else, and plain delta debugging (Zeller and Hildebrandt 2002, `ddmin`) gets to a
@@ -12,10 +13,13 @@ from typing import TypeVar
 
 import msgspec
 
+from faultline.harness.errors import UsageError
 from faultline.harness.judge import judge
 from faultline.harness.parts import Parts
 from faultline.harness.plan import Plan
 from faultline.harness.run import run_simulated
+from faultline.harness.system import NodeSystem
+from faultline.harness.universe import NOT_CALMED, calmed
 from faultline.harness.verdict import Verdict
 
 __all__ = ["Shrunk", "minimize", "same_violation", "shrink"]
@@ -25,7 +29,8 @@ Test = Callable[[Plan], bool]
 
 
 class Shrunk(msgspec.Struct, frozen=True, kw_only=True):
-    """A plan that still fails, and the cost of finding it; `complete` means that no single part can be taken out."""
+    """A plan that still fails, and the cost of finding it; `complete` means that no single part can be taken out, and
+    no drawn value of its universe be made calm."""
 
     plan: Plan
     runs: int
@@ -51,8 +56,8 @@ class _Budget:
         return self._test(plan)
 
 
-def shrink(plan: Plan, still_fails: Test, *, runs_max: int = 2_000) -> Shrunk:
-    """Return the smallest plan found from `plan`, which itself must fail.
+def shrink(plan: Plan, still_fails: Test, *, system: NodeSystem | None = None, runs_max: int = 2_000) -> Shrunk:
+    """Return the smallest plan found from `plan`, which itself must fail; of a drawn universe of `system`, the calmest.
 
     `still_fails(plan)` runs a candidate and says whether it fails in the same way; at most `runs_max` calls are made.
     """
@@ -61,6 +66,8 @@ def shrink(plan: Plan, still_fails: Test, *, runs_max: int = 2_000) -> Shrunk:
         before = plan
         plan = _shrink_faults(plan, budget)
         plan = _shrink_operations(plan, budget)
+        if system is not None and plan.universe:
+            plan = _shrink_universe(plan, system, budget)
         if plan == before or budget.is_spent:
             return Shrunk(plan=plan, runs=budget.runs, complete=not budget.is_spent)
 
@@ -68,11 +75,15 @@ def shrink(plan: Plan, still_fails: Test, *, runs_max: int = 2_000) -> Shrunk:
 def same_violation(parts: Parts, signature: str, *, any_finding: bool = False) -> Test:
     """Return a test for `shrink`: the plan still violates, and the most important finding is of the same kind.
 
-    With `any_finding`, any finding may be of that kind: the caller asked for one that was not the most important.
+    With `any_finding`, any finding may be of that kind: the caller asked for one that was not the most important. A
+    plan whose nodes refuse their options, as they may when some are calm and others are not, does not violate.
     """
 
     def test(plan: Plan) -> bool:
-        judgement = judge(run_simulated(plan, parts), parts, run_id="shrinking")
+        try:
+            judgement = judge(run_simulated(plan, parts), parts, run_id="shrinking")
+        except UsageError:
+            return False
         told_by = judgement.findings if any_finding else judgement.findings[:1]
         return judgement.verdict is Verdict.VIOLATION and signature in [finding.signature for finding in told_by]
 
@@ -114,3 +125,9 @@ def _shrink_operations(plan: Plan, budget: _Budget) -> Plan:
         plan.operations, lambda operations: budget.still_fails(msgspec.structs.replace(plan, operations=operations))
     )
     return msgspec.structs.replace(plan, operations=kept)
+
+
+def _shrink_universe(plan: Plan, system: NodeSystem, budget: _Budget) -> Plan:
+    names = tuple(name for name in plan.universe or {} if name not in NOT_CALMED)
+    kept = minimize(names, lambda left: budget.still_fails(calmed(plan, system, left)))
+    return calmed(plan, system, kept)

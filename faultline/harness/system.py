@@ -6,7 +6,7 @@ nodes and clients from ports. It declares its promise, its options, and its plan
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import msgspec
@@ -28,8 +28,10 @@ __all__ = [
     "ServesByOption",
     "StoreClient",
     "StorePlace",
+    "functions_options",
     "options_changed",
     "options_missing",
+    "planted_options",
 ]
 
 
@@ -137,6 +139,17 @@ def options_missing(system: NodeSystem, function: str, options: Mapping[str, str
     """Return the options that `function` of `system` needs and `options` does not give; empty when it is served."""
     needed = system.function_options.get(function, {}) if isinstance(system, ServesByOption) else {}
     return {name: value for name, value in needed.items() if options.get(name) != value}
+
+
+def functions_options(system: NodeSystem, functions: Iterable[str]) -> dict[str, str]:
+    """Return the options with which `system` serves all these functions."""
+    return {name: value for f in functions for name, value in options_missing(system, f, {}).items()}
+
+
+def planted_options(system: NodeSystem, planted_bugs: Iterable[str]) -> dict[str, str]:
+    """Return the options that those of `planted_bugs` which `system` has force on."""
+    known = [system.planted_bugs[name] for name in planted_bugs if name in system.planted_bugs]
+    return {name: value for planted_bug in known for name, value in planted_bug.options.items()}
 
 
 class StoreClient(Protocol):

@@ -99,9 +99,10 @@ class Cause(enum.StrEnum):
 
 
 class Reason(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The reason why a check is *unknown*; where an option of the checker is the cause, its name and its value.
+    """The reason why a check is *unknown* or *vacuous*.
 
-    For a size, `value` is the one that the check would need.
+    Where an option of the checker is the cause, `option` has its name and `value` its value. For a size, `value` is the
+    one that the check would need.
     """
 
     cause: Cause
@@ -112,7 +113,7 @@ class Reason(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class CheckResult(msgspec.Struct, frozen=True, kw_only=True):
     """The result of one checker: its verdict, one sentence, the findings behind it, and plain data for reports.
 
-    `reason` says why the verdict is *unknown*; other verdicts have none.
+    `reason` says why the verdict is *unknown*, or *vacuous* as nothing was seen; other verdicts have none.
     """
 
     checker: str

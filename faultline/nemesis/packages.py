@@ -97,7 +97,7 @@ class Recipe:
 class Package:
     """A `FaultPackage`: recipes and how densely they fall. Not changed once made.
 
-    `pace` scales the period, which is `period_us_min` at least.
+    `pace` scales the period, which is `period_us_min` at least. `members` are the packages that were combined.
     """
 
     name: str
@@ -105,6 +105,7 @@ class Package:
     recipes: tuple[Recipe, ...]
     pace: float = 1.0
     period_us_min: int = 0
+    members: tuple[Package, ...] = ()
     kinds: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -131,7 +132,11 @@ class Package:
 
     def paced(self, period_us_min: int) -> Package:
         """Return the same package with periods of at least `period_us_min`."""
-        return Package(self.name, self.summary, self.recipes, self.pace, period_us_min)
+        return Package(self.name, self.summary, self.recipes, self.pace, period_us_min, self.members)
+
+    def only(self, names: tuple[str, ...]) -> Package:
+        """Return the package combined of those members that are called `names`."""
+        return combined(member for member in self.members if member.name in names)
 
 
 def combined(packages: Iterable[Package]) -> Package:
@@ -145,6 +150,7 @@ def combined(packages: Iterable[Package]) -> Package:
         summary="; ".join(package.summary for package in chosen),
         recipes=recipes,
         pace=min((package.pace for package in chosen), default=1.0),
+        members=chosen,
     )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from faultline.harness.history import OPEN, History, Row
+from faultline.harness.judgement import visible_us
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import Finding
 from faultline.reports.fault_choice import FaultChoice, Needed, choose_faults
@@ -48,7 +49,7 @@ def shown_of(
     Without room for messages (`messages_max` is 0) none are searched.
     """
     rows = _rows_of(finding, record.history, operations_max)
-    moment_us = _anomaly_us(finding, record.history)
+    moment_us = visible_us(finding, record.history)
     telling = _telling_row(finding, record.history, rows)
     node = None if finding.operations else finding.node
     return shown_rows(
@@ -80,20 +81,12 @@ def shown_rows(
     return Shown(chosen, telling, moment_us, start_us, stop_us, messages, faults, record.plan.nodes)
 
 
-def _anomaly_us(finding: Finding, history: History) -> int:
-    """Return the time the anomaly became visible: that of the finding, else the completion of its last operation."""
-    if finding.time_us or not finding.operations:
-        return finding.time_us
-    ends = [max(history.complete_us[row], history.invoke_us[row]) for row in finding.operations if row < len(history)]
-    return max(ends, default=0)
-
-
 def _rows_of(finding: Finding, history: History, limit: int) -> list[int]:
     """Return the operations to be shown for `finding`, in order of invocation.
 
     They are its own operations when it names some, else (an invariant broke inside a node) those in flight then.
     """
-    moment_us = _anomaly_us(finding, history)
+    moment_us = visible_us(finding, history)
     named = sorted({row for row in finding.operations if 0 <= row < len(history)})
     if named:
         return named if len(named) <= limit else _nearest(named, history, moment_us, limit)

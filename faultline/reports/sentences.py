@@ -6,7 +6,7 @@ list of the counterexample, which pages, terminal and tickets share.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from faultline.harness.exposure import Exposure, exposure_parts
 from faultline.harness.history import OPEN, Row
@@ -28,6 +28,7 @@ __all__ = [
     "message_text",
     "operation_sentence",
     "undecided_sentences",
+    "universe_sentence",
     "verdict_sentence",
 ]
 
@@ -55,6 +56,11 @@ def undecided_sentences(judgement: Judgement) -> list[str]:
     """Return the facts about checks that did not decide, without those of the first line."""
     told = [known["sentence"] for check in judgement.checks for known in check.detail.get("undecided", ())]
     return [sentence for sentence in told if sentence not in judgement.sentence]
+
+
+def universe_sentence(universe: Mapping[str, str]) -> str:
+    """Return the sentence on the values that were drawn for a run: its sizes, its weather and its options."""
+    return f"Universe: {', '.join(f'{name}={value}' for name, value in universe.items()) or 'all calm'}."
 
 
 def ending_sentence(record: RunRecord) -> str:

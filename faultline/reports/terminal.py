@@ -26,6 +26,7 @@ from faultline.reports.sentences import (
     judgement_sentence,
     operation_sentence,
     undecided_sentences,
+    universe_sentence,
 )
 from faultline.reports.text import count, percent, shorten, visible
 
@@ -60,6 +61,8 @@ def run_lines(record: RunRecord, judgement: Judgement, *, colour: bool = False) 
     for sentence in (exposure_sentence(judgement.exposure), sensitivity_sentence(judgement.sensitivity)):
         if sentence:
             lines.append(f"  {sentence}")
+    if record.plan.universe:
+        lines.append(f"  {_line(universe_sentence(record.plan.universe))}")
     if judgement.host_options:
         settings = ", ".join(f"{name}={value}" for name, value in sorted(judgement.host_options.items()))
         lines.append(f"  On hosts with {_line(settings)}.")
@@ -76,7 +79,10 @@ def minimal_lines(judgement: Judgement) -> list[str]:
     size = f"{count(minimal['operations'], 'operation')} and {count(minimal['faults'], 'fault')}"
     whole = f"of {minimal['operations_before']} and {minimal['faults_before']}"
     limit = "" if minimal["complete"] else " (the search was cut short: it may be smaller still)"
-    return [f"  Minimal: {size} {whole} still show it{limit}.", f"  Replay: {_line(minimal['replay'])}"]
+    lines = [f"  Minimal: {size} {whole} still show it{limit}."]
+    if "universe" in minimal:
+        lines.append(f"  {_line(universe_sentence(minimal['universe']))}")
+    return [*lines, f"  Replay: {_line(minimal['replay'])}"]
 
 
 def _counterexample_lines(record: RunRecord, judgement: Judgement, finding: Finding) -> list[str]:

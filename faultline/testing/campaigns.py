@@ -26,14 +26,16 @@ __all__ = ["RunFailed", "assert_campaign_passes", "assert_run_passes"]
 
 
 class RunFailed(AssertionError):
-    """A run that did not pass: `run_id`, its HTML `report` and the command that repeats it, `replay`."""
+    """A run that did not pass: `run_id`, its HTML `report` and the command that repeats it, `replay`.
 
-    def __init__(self, finished: FinishedRun, about: str) -> None:
-        judgement = finished.judgement
-        super().__init__("\n".join([about, *finished.lines]))
-        self.run_id = judgement.run_id
-        self.report = str(finished.folder / "report.html")
-        self.replay = judgement.replay
+    All three are empty of a run that was not kept, as others like it are tried first (`finished` is None).
+    """
+
+    def __init__(self, finished: FinishedRun | None, about: str) -> None:
+        super().__init__("\n".join([about, *(finished.lines if finished else [])]))
+        self.run_id = finished.judgement.run_id if finished else ""
+        self.report = str(finished.folder / "report.html") if finished else ""
+        self.replay = finished.judgement.replay if finished else ""
 
 
 def assert_run_passes(
@@ -96,6 +98,7 @@ def assert_campaign_passes(
         options=options,
         nodes=nodes,
         operations=operations,
+        universe=None if campaign else "calm",
     )
     __tracebackhide__ = True
     runs = [(cell, seed) for seed in range(first_seed, first_seed + seeds) for cell in plan.cells()]

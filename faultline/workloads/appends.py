@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any
 from faultline.harness.access import Access
 from faultline.harness.generator import Context, Draft, Generator
 from faultline.harness.history import History
+from faultline.harness.operation import Operation
+from faultline.harness.outcome import Outcome, ok
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import CheckResult
 from faultline.harness.workload import Checker
@@ -26,6 +28,7 @@ from faultline.workloads.objects import INTERVAL_US, Objects
 
 if TYPE_CHECKING:
     from faultline.checkers.transactions.checker import ListAppendChecker
+    from faultline.harness.incremental import IncrementalChecker
 
 __all__ = ["Appends", "LogOrder"]
 
@@ -81,29 +84,52 @@ class _AsTransactions:
     def refutes(self, history: History, run: RunRecord) -> bool:
         return self._checker.refutes(_view(history), run)
 
+    def incremental(self) -> IncrementalChecker | None:
+        twin = self._checker.incremental()
+        return None if twin is None else _TwinOfTransactions(twin)
+
+
+class _TwinOfTransactions:
+    """The same for the twin that judges while a run goes on."""
+
+    def __init__(self, twin: IncrementalChecker) -> None:
+        self.name = twin.name
+        self._twin = twin
+        self._open: dict[int, Operation] = {}
+
+    def invoke(self, row: int, operation: Operation) -> None:
+        self._open[row] = operation
+        steps = _invoked(operation.f, operation.key, operation.value)
+        self._twin.invoke(row, Operation(operation.process, "txn", None, steps))
+
+    def complete(self, row: int, outcome: Outcome) -> tuple[int, ...]:
+        operation = self._open.pop(row)
+        if outcome.kind != "ok":
+            return self._twin.complete(row, outcome)
+        return self._twin.complete(row, ok(_completed(operation.f, operation.key, operation.value, outcome.value)))
+
 
 def _view(history: History) -> History:
     view = copy(history)
     rows = range(len(history))
     view.f = ["txn"] * len(history)
-    view.value = [_invoked(history, row) for row in rows]
-    view.result = [_completed(history, row) for row in rows]
+    view.value = [_invoked(history.f[row], history.key[row], history.value[row]) for row in rows]
+    view.result = [
+        _completed(history.f[row], history.key[row], history.value[row], history.result[row])
+        if history.outcome[row] == "ok"
+        else history.result[row]
+        for row in rows
+    ]
     return view
 
 
-def _invoked(history: History, row: int) -> list[list[Any]]:
-    if history.f[row] == "append":
-        return [["append", history.key[row], history.value[row]]]
-    return [["r", history.key[row], None]]
+def _invoked(f: str, key: str | None, value: Any) -> list[list[Any]]:
+    return [["append", key, value] if f == "append" else ["r", key, None]]
 
 
-def _completed(history: History, row: int) -> Any:
-    if history.outcome[row] != "ok":
-        return history.result[row]
-    if history.f[row] == "append":
-        return _invoked(history, row)
+def _completed(f: str, key: str | None, value: Any, answer: Any) -> list[list[Any]]:
     # A list without an append does not exist, so its read answers None.
-    return [["r", history.key[row], history.result[row] or []]]
+    return _invoked(f, key, value) if f == "append" else [["r", key, answer or []]]
 
 
 def _step(context: Context, name: str, number: int) -> tuple[Draft, int]:

@@ -139,7 +139,7 @@ def test_names_and_values_that_no_terminal_knows_are_printed_escaped(tmp_path, e
 @pytest.mark.parametrize(
     "name", [b"\xff", b"x" * 300, b"\n", b"\x1b]0;title\x07"], ids=["bytes", "long", "line", "title"]
 )
-@pytest.mark.parametrize("verb", ["check", "replay", "shrink"])
+@pytest.mark.parametrize("verb", ["check", "replay", "shrink", "causes"])
 def test_a_name_that_is_no_text_and_names_nothing_is_refused_in_a_sentence(verb, name):
     ended = faultline(verb, os.fsdecode(name))
     assert ended.returncode == 2

@@ -48,6 +48,16 @@ def test_a_clean_run_ends_with_0_and_says_what_held(faultline):
     assert (folder_of("consistent-core.register.calm.1") / "verdict.json").is_file()
 
 
+def test_a_clean_run_with_a_planted_bug_names_the_campaign_that_catches_it(faultline):
+    ended = faultline("run", *CALM, "--seed", "1", "--planted-bug", "commit-old-generation")
+    assert ended.code == 0
+    (step,) = (line for line in ended.out.splitlines() if "One clean seed" in line)
+    assert step.endswith(
+        "faultline campaign --plan leadership --system consistent-core --planted-bug commit-old-generation"
+    )
+    assert "One clean seed" not in faultline("run", *CALM, "--seed", "1").out
+
+
 def test_a_violation_ends_with_1_and_prints_how_to_see_it_again(faultline, violating_seed):
     ended = faultline(
         "run", "--system", "consistent-core", "--planted-bug", "stale-read", "--seed", str(violating_seed)
@@ -81,6 +91,29 @@ def test_shrinking_can_be_left_out_and_done_later(faultline, violating_seed):
     assert ended.code == 1
     assert "still show it" in ended.out
     assert (folder / "minimal" / "run.json").is_file()
+
+
+def test_the_causes_of_a_violation_are_told_of_its_minimal_run_within_the_runs_that_were_asked_for(
+    faultline, violating_seed
+):
+    faultline("run", "--planted-bug", "stale-read", "--seed", str(violating_seed), "--no-shrink")
+    folder = folder_of(f"consistent-core+stale-read.register.leadership.{violating_seed}")
+    unshrunk = faultline("causes", str(folder))
+    assert unshrunk.code == 2
+    assert f"faultline shrink {folder}" in unshrunk.err
+    faultline("shrink", str(folder))
+    ended = faultline("causes", str(folder), "--runs", "12")
+    assert ended.code == 1
+    assert "1 of 1 fault" in ended.out and "Not tried" in ended.out
+    of_minimal = faultline("causes", str(folder / "minimal"), "--runs", "12", "--json")
+    assert json.loads(of_minimal.out)["runs"] == 12
+
+
+def test_a_run_without_a_violation_has_no_causes(faultline):
+    faultline("run", *CALM, "--seed", "4")
+    ended = faultline("causes", str(folder_of("consistent-core.register.calm.4")))
+    assert ended.code == 2
+    assert "not a violation of the simulated world" in ended.err
 
 
 def test_a_run_without_a_violation_cannot_be_shrunk(faultline):

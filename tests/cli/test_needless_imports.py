@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -20,6 +21,7 @@ from faultline.cli.main import main
 main(sys.argv[1:])
 """
 STORED = "faultline-results/runs/stored"
+SHRUNK = "faultline-results/runs/shrunk"
 
 VERBS: dict[str, tuple[tuple[str, ...], int]] = {
     "run": (("--faults", "none", "--operations", "20", "--duration", "0.5"), 0),
@@ -27,6 +29,7 @@ VERBS: dict[str, tuple[tuple[str, ...], int]] = {
     "verify": (("proof.json",), 1),
     "replay": ((STORED,), 1),
     "shrink": ((STORED,), 1),
+    "causes": ((SHRUNK, "--runs", "8"), 1),
     "list": (("planted-bugs",), 0),
     "show": (("write-ahead-log",), 0),
     "init": (("store", "my-store"), 0),
@@ -54,6 +57,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory, violating_seed: int) -> Pat
     assert ended.returncode == 1, ended.stderr
     (run,) = (folder / STORED).parent.iterdir()
     run.rename(folder / STORED)
+    shutil.copytree(folder / STORED, folder / SHRUNK)
+    assert without_libraries(folder, "shrink", SHRUNK).returncode == 1
     assert without_libraries(folder, "check", f"{STORED}/history.jsonl", "--proof", "proof.json").returncode == 1
     return folder
 

@@ -16,7 +16,7 @@ import pytest
 
 from faultline.harness.world.simulated.page_cache import PageCacheDisk
 from faultline.harness.world.weather import salt
-from faultline.systems_under_test.patterns.data_replication.checksummed_record import CorruptLog, next_record
+from faultline.systems_under_test.patterns.data_replication.file_format import CorruptLog, next_record
 from faultline.systems_under_test.patterns.data_replication.generation_clock import GenerationClock
 from faultline.systems_under_test.patterns.data_replication.segmented_log import Segment, SegmentedLog
 from faultline.systems_under_test.patterns.data_replication.snapshot_store import (

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from faultline.systems_under_test.patterns.data_replication import checksummed_record
+from faultline.systems_under_test.patterns.data_replication import file_format
 from faultline.systems_under_test.patterns.data_replication.flush_policy import (
     FlushInGroups,
     NeverFlush,
@@ -325,7 +325,7 @@ def test_the_planted_bug_breaks_the_claim_that_the_correct_component_keeps(
 @pytest.fixture(params=[True, False], ids=["with checksums", "without"])
 def checked(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
     if not request.param:
-        monkeypatch.setattr(checksummed_record, "crc32", lambda *_: 0)
+        monkeypatch.setattr(file_format, "crc32", lambda *_: 0)
     return bool(request.param)
 
 

@@ -57,6 +57,23 @@ RUNS: dict[str, dict[str, Any]] = {
         "operations": 60,
         "seed": 616_886_632,
     },
+    "a coordinator sleeps for less than the time that a member may be silent": {
+        "system": "emergent-leader",
+        "workload": "membership",
+        "faults": ("gentle-drift", "all"),
+        "nodes": 2,
+        "workers": 1,
+        "operations": 150,
+        "options": {
+            "seeds": "2",
+            "heartbeats": "ring",
+            "failure_timeout_ms": "1200",
+            "join_timeout_ms": "50",
+            "join_attempts": "0",
+            "acknowledgement_ms": "800",
+        },
+        "seed": 452_890_178,
+    },
     "a watch is told of the past while it is set anew": {
         "system": "coordinated-kv",
         "workload": "append",

@@ -11,6 +11,7 @@ from cluster_driver import Cluster, StaggeredPorts
 from faultline.harness.world.ports import NodeId
 from faultline.systems_under_test.patterns.data_partitioning.fixed_partitions import partition_of
 from faultline.systems_under_test.reference.coordinated_kv.controller import CONTROLLER
+from faultline.systems_under_test.reference.coordinated_kv.core_session import CoreSession
 from faultline.systems_under_test.reference.coordinated_kv.messages import DataRequest, DataResponse
 from faultline.systems_under_test.reference.coordinated_kv.node import DataNode, DataParts
 from faultline.systems_under_test.reference.coordinated_kv.options import CoordinatedSettings
@@ -56,7 +57,10 @@ class CoordinatedCluster(Cluster):
             super().start(name)
             return
         settings = CoordinatedSettings.for_members(self.options, self.members)
-        self.nodes[name] = self.node_type(self.ports[name], settings, self.parts)
+        ports = self.ports[name]
+        self.nodes[name] = self.node_type(
+            ports, settings, self.parts, lambda enter: CoreSession(ports, settings, enter)
+        )
         self.nodes[name].start()
 
     def post(self, source: str, target: str, message: Any) -> None:

@@ -53,7 +53,7 @@ class PartitionCluster(Cluster):
         return next(name for name in self.members if name in self.nodes and self.leads(name))
 
     def coordinator(self) -> Coordinator:
-        coordinator = self.nodes[self.leader()].coordinator
+        (coordinator,) = self.nodes[self.leader()].core.extensions
         assert isinstance(coordinator, Coordinator)
         return coordinator
 

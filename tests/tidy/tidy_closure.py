@@ -23,23 +23,24 @@ LIBRARIES = frozenset({"leases_and_watches", "raft", "shared"})
 """The folders of `reference` that hold no system, but what several of them are made of."""
 
 CEILINGS: dict[str, tuple[str, int]] = {
-    "consistent_core": ("raft.key_value_server", 33),
-    "coordinated_kv": ("coordinated_kv.node", 55),
-    "coordination_service": ("leases_and_watches.extension", 58),
-    "emergent": ("emergent.node", 16),
-    "follower_reads": ("follower_reads.extension", 42),
-    "gossip": ("gossip.node", 15),
-    "partitioned_kv": ("partitioned_kv.node", 59),
-    "paxos_kv": ("paxos_kv.node", 19),
+    "consistent_core": ("raft.key_value_server", 25),
+    "coordinated_kv": ("coordinated_kv.node", 25),
+    "coordination_service": ("leases_and_watches.extension", 25),
+    "emergent": ("emergent.node", 12),
+    "follower_reads": ("follower_reads.extension", 22),
+    "gossip": ("gossip.node", 13),
+    "partitioned_kv": ("partitioned_kv.node", 25),
+    "paxos_kv": ("paxos_kv.node", 18),
     "quorum_kv": ("quorum_kv.node", 18),
     "quorum_register": ("quorum_register.node", 18),
-    "range_kv": ("range_kv.node", 20),
+    "range_kv": ("range_kv.node", 19),
     "timestamped_kv": ("timestamped_kv.node", 15),
-    "transactional_kv": ("transactional_kv.node", 30),
+    "transactional_kv": ("transactional_kv.node", 23),
 }
 """For each folder of a system, below `reference`, the module of its node and the size of its closure today.
 
-A node that is a Raft server with an extension is counted from the extension, which imports the server.
+A node that is a Raft server with an extension is counted from the extension: the server is counted by itself, and the
+extension knows it by an interface. What a node is given by the place that assembles it does not count either.
 """
 
 

@@ -19,7 +19,7 @@ from faultline.checkers.common.shape import expect_functions, wrong_shape
 from faultline.checkers.common.words import client, counted, token, told
 from faultline.harness.history import History
 from faultline.harness.run_record import RunRecord
-from faultline.harness.verdict import CheckResult
+from faultline.harness.verdict import Cause, CheckResult
 
 __all__ = ["G2", "AdyaG2Checker"]
 
@@ -60,7 +60,11 @@ class AdyaG2Checker:
         if not inserted:
             conclusion.doubt(f"None of {counted(len(history), 'insert')} was acknowledged, so nothing is known.")
         elif not decided:
-            conclusion.doubt("For no key two inserts had a known outcome, so nothing is known about their predicates.")
+            is_open = any("info" in outcomes for outcomes in tried.values())
+            conclusion.doubt(
+                "For no key two inserts had a known outcome, so nothing is known about their predicates.",
+                Cause.INDEFINITE if is_open else Cause.NOTHING_SEEN,
+            )
         return conclusion.result(f"For each of {counted(len(tried), 'key')} at most one insert was acknowledged.")
 
     def _key(self, history: History, row: int) -> Any:

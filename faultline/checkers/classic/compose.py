@@ -78,10 +78,9 @@ def _sentence(results: Sequence[CheckResult]) -> str:
 
 
 def _reason(results: Sequence[CheckResult]) -> Reason | None:
-    """Return the reason of the worst result, where that is *unknown*."""
-    if merge(result.verdict for result in results) is not Verdict.UNKNOWN:
-        return None
-    return next(result.reason for result in results if result.verdict is Verdict.UNKNOWN)
+    """Return the reason of the first of the worst results, if they have one."""
+    worst = merge(result.verdict for result in results)
+    return next((result.reason for result in results if result.verdict is worst), None)
 
 
 def _by_name(results: Sequence[CheckResult]) -> dict[str, object]:

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from faultline.checkers.classic.fencing_tokens import judge_granted_tokens, smaller_than_before
 from faultline.checkers.common.conclusion import Case, Conclusion
@@ -30,6 +30,9 @@ from faultline.checkers.common.words import client, counted, told
 from faultline.harness.history import History
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import CheckResult
+
+if TYPE_CHECKING:
+    from faultline.checkers.incremental.locks import IncrementalLocks
 
 __all__ = [
     "RELEASE_WITHOUT_HOLD",
@@ -53,6 +56,12 @@ class LockChecker:
 
     def __init__(self, *, lease_us: int | None = None) -> None:
         self.lease_us = lease_us
+
+    def incremental(self) -> IncrementalLocks | None:
+        """Return the twin that judges while a run goes on; none for leases, which end by a clock it does not see."""
+        from faultline.checkers.incremental.locks import IncrementalLocks
+
+        return IncrementalLocks() if self.lease_us is None else None
 
     def check(self, history: History, run: RunRecord | None = None) -> CheckResult:
         """Return the verdict on every lock of `history`; of `run` nothing is needed."""

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from faultline.checkers.common.conclusion import Case, Conclusion
 from faultline.checkers.common.shape import expect_functions, wrong_shape
@@ -31,6 +31,9 @@ from faultline.checkers.common.words import client, counted, token, told
 from faultline.harness.history import History
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import CheckResult
+
+if TYPE_CHECKING:
+    from faultline.checkers.incremental.sessions import IncrementalSessions
 
 __all__ = [
     "DIVERGENT_VERSION",
@@ -63,6 +66,12 @@ class SessionsChecker:
 
     def __init__(self, *, sessions: Literal["process", "worker"] = "process") -> None:
         self.sessions = sessions
+
+    def incremental(self) -> IncrementalSessions | None:
+        """Return the twin that judges while a run goes on; none for workers, which it does not see."""
+        from faultline.checkers.incremental.sessions import IncrementalSessions
+
+        return IncrementalSessions() if self.sessions == "process" else None
 
     def check(self, history: History, run: RunRecord | None = None) -> CheckResult:
         """Return the verdict on every session of `history`; of `run` nothing is needed."""

@@ -1,4 +1,4 @@
-"""From the cases that a checker counted to its result: cases become findings, doubts become *unknown*.
+"""From the cases that a checker counted to its result: cases become findings, doubts become *unknown* or *vacuous*.
 
 A checker collects *cases*, each one thing that went wrong with the rows that suffice to show it. All cases of one
 anomaly on one key make one finding: the sentence tells the first and says how many there are, and `detail` holds a few
@@ -102,7 +102,10 @@ class Conclusion:
             self.doubt(f"Nothing is known about {told_of}: changed, and never read.", Cause.NOT_READ_OUT)
 
     def result(self, passed: str) -> CheckResult:
-        """Return VIOLATION with findings, UNKNOWN with doubts alone, else PASS with the sentence `passed`."""
+        """Return VIOLATION with findings, UNKNOWN or VACUOUS with doubts alone, else PASS with the sentence `passed`.
+
+        VACUOUS means that the run showed nothing that the checker judges: it decided all that it saw.
+        """
         verdict = self._verdict()
         return CheckResult(
             checker=self.checker,
@@ -110,7 +113,7 @@ class Conclusion:
             sentence=self._sentence(passed),
             findings=tuple(self.findings[:FINDINGS_MAX]),
             detail={"counts": dict(self.counts), "doubts": self.doubts[:EXAMPLES_MAX]} | self.detail,
-            reason=Reason(cause=self.causes[0]) if verdict is Verdict.UNKNOWN else None,
+            reason=Reason(cause=self._cause()) if verdict is not Verdict.VIOLATION and self.doubts else None,
         )
 
     def _verdict(self) -> Verdict:
@@ -118,7 +121,13 @@ class Conclusion:
             return Verdict.VIOLATION
         if not len(self.history):
             return Verdict.VACUOUS
-        return Verdict.UNKNOWN if self.doubts else Verdict.PASS
+        if not self.doubts:
+            return Verdict.PASS
+        return Verdict.VACUOUS if self._cause() is Cause.NOTHING_SEEN else Verdict.UNKNOWN
+
+    def _cause(self) -> Cause:
+        """Return the cause of the first doubt about something that was seen, else `NOTHING_SEEN`."""
+        return next((cause for cause in self.causes if cause is not Cause.NOTHING_SEEN), Cause.NOTHING_SEEN)
 
     def _sentence(self, passed: str) -> str:
         if self.findings:
@@ -126,7 +135,7 @@ class Conclusion:
             return self.findings[0].sentence + (f" {counted(more, 'more finding')}." if more else "")
         if not len(self.history):
             return "No operation was invoked."
-        return self.doubts[0] if self.doubts else passed
+        return self.doubts[self.causes.index(self._cause())] if self.doubts else passed
 
     def _time_us(self, rows: Sequence[int]) -> int:
         """Return the time at which the last of `rows` ended, or began if it never ended."""

@@ -1,9 +1,11 @@
-"""Answers that are wrong beside earlier answers: incremental twins of the checkers of orders, banks and identifiers.
+"""Answers that are wrong beside earlier ones: incremental twins of checkers of orders, banks, bookings and identifiers.
 
 - `IncrementalMonotonic`: a value that was seen before a read was called must not be greater than the one it sees
   (`checkers.classic.monotonic`). State: the greatest value of each key, or of each client and key.
 - `IncrementalBank`: each read adds up to one total over the same accounts, none overdrawn (`checkers.classic.bank`).
   State: accounts and total.
+- `IncrementalBookings`: both things belong to one guest, who asked for them and keeps them (`checkers.bookings`).
+  State: for each day the guest and, until there is one, those who have asked.
 - `IncrementalUniqueIds`: no identifier twice (`checkers.classic.unique_ids`). State: a row for each identifier, as any
   of them can come again.
 
@@ -20,7 +22,7 @@ from faultline.checkers.common.words import token
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import Outcome
 
-__all__ = ["IncrementalBank", "IncrementalMonotonic", "IncrementalUniqueIds"]
+__all__ = ["IncrementalBank", "IncrementalBookings", "IncrementalMonotonic", "IncrementalUniqueIds"]
 
 _Seen = tuple[tuple[Any, ...], int]
 """A value in a comparable form, and the row that saw it."""
@@ -95,6 +97,53 @@ class IncrementalBank:
         is_right = is_whole and balances.keys() <= self._accounts and sum(there) == self._total
         overdrawn = not self._negative_balances and any(balance < 0 for balance in there)
         return () if is_right and not overdrawn else (row,)
+
+
+class _Day:
+    """A day: the guests who have asked, and the first one who was named, with the row that named him."""
+
+    def __init__(self) -> None:
+        self.asked: set[Hashable] = set()
+        self.guest: tuple[Hashable, int] | None = None
+
+
+class IncrementalBookings:
+    """Days, on each of which two things are booked by one guest.
+
+    That the guest was later told that he gets nothing is left to the check afterwards.
+    """
+
+    name = "booking"
+
+    def __init__(self) -> None:
+        self._days: dict[str | None, _Day] = {}
+        self._open: dict[int, tuple[_Day, tuple[Hashable, int] | None]] = {}
+
+    def invoke(self, row: int, operation: Operation) -> None:
+        """Take an invocation."""
+        day = self._days.setdefault(operation.key, _Day())
+        self._open[row] = day, day.guest
+        if operation.f == "book" and day.guest is None:
+            day.asked.add(token(operation.value))
+
+    def complete(self, row: int, outcome: Outcome) -> tuple[int, ...]:
+        """Take a completion; return the rows that show a wrong booking, none without one."""
+        day, before = self._open.pop(row)
+        answer = outcome.value
+        if outcome.kind != "ok" or not isinstance(answer, list | tuple) or len(answer) != 2:
+            return ()
+        if answer[0] != answer[1]:
+            return (row,)
+        if answer[0] is None:
+            return () if before is None else (before[1], row)
+        guest = token(answer[0])
+        if day.guest is not None:
+            return () if guest == day.guest[0] else (day.guest[1], row)
+        if guest not in day.asked:
+            return (row,)
+        day.guest = guest, row
+        day.asked.clear()
+        return ()
 
 
 class IncrementalUniqueIds:

@@ -111,19 +111,24 @@ class Committed:
 
 
 def restricted(committed: Committed, members: Sequence[int]) -> Committed:
-    """Return some of the transactions, numbered anew in the same order, without their reads of the others' writes."""
+    """Return some of the transactions, numbered anew in the same order, without their reads of the others' writes.
+
+    Their sessions are numbered anew too."""
     kept = sorted(members)
     number_of = {INITIAL: INITIAL} | {number: place for place, number in enumerate(kept, start=1)}
     transactions = [committed.transactions[INITIAL]]
-    sessions: dict[int, list[int]] = {}
+    sessions: list[list[int]] = []
+    session_of: dict[int, int] = {}
     for number in kept:
         old = committed.transactions[number]
-        session = sessions.setdefault(old.session, [])
+        session = session_of.setdefault(old.session, len(sessions))
+        if session == len(sessions):
+            sessions.append([])
         reads = [Read(key, number_of[writer]) for key, writer in old.reads if writer in number_of]
-        transactions.append(replace(old, place=len(session), reads=reads))
-        session.append(number_of[number])
+        transactions.append(replace(old, session=session, place=len(sessions[session]), reads=reads))
+        sessions[session].append(number_of[number])
     chains = {key: [number_of[n] for n in chain if n in number_of] for key, chain in committed.chains.items()}
-    return Committed(transactions, list(sessions.values()), [], {key: chain for key, chain in chains.items() if chain})
+    return Committed(transactions, sessions, [], {key: chain for key, chain in chains.items() if chain})
 
 
 class _Write(NamedTuple):

@@ -14,6 +14,7 @@ from faultline.harness.errors import UsageError
 
 if TYPE_CHECKING:
     from faultline.checkers.files import CheckedHistory
+    from faultline.checkers.judges import Budget
     from faultline.checkers.library.result import Result
     from faultline.checkers.linearizability.generic_search import Hooks
     from faultline.harness.history import History
@@ -67,6 +68,7 @@ def _of_file(
     from pathlib import Path
 
     from faultline.checkers.files import check_histories
+    from faultline.checkers.judges import Budget
 
     histories = check_histories(
         Path(path), format_name, model, steps_max=steps_max, timeout_s=timeout_s, options=options
@@ -74,7 +76,7 @@ def _of_file(
     checked = next(histories)
     if os.path.isdir(path) and next(histories, None) is not None:
         raise UsageError(f"{path} holds several histories.", "Name one of them, or run faultline check on the folder.")
-    return _result(checked)
+    return _result(checked, Budget(steps_max, timeout_s))
 
 
 def _of_operations(
@@ -95,10 +97,11 @@ def _of_operations(
     history = given if isinstance(given, History) else history_of(operations or [])
     is_timed = operations is None or has_seconds(operations)
     imported = ImportedHistory(history, model or suggested_model(history), "seconds" if is_timed else "events")
-    return _result(check_history(imported, model, Budget(steps_max, timeout_s), options), operations)
+    limits = Budget(steps_max, timeout_s)
+    return _result(check_history(imported, model, limits, options), limits, operations)
 
 
-def _result(checked: CheckedHistory, operations: Sequence[Operation[Any, Any]] | None = None) -> Result:
+def _result(checked: CheckedHistory, limits: Budget, operations: Sequence[Operation[Any, Any]] | None = None) -> Result:
     from faultline.checkers.library.named import NamedChecked
     from faultline.checkers.library.result import Result
 
@@ -111,7 +114,7 @@ def _result(checked: CheckedHistory, operations: Sequence[Operation[Any, Any]] |
         detail=found.detail,
         reason=found.reason,
         model=checked.model,
-        checked=NamedChecked(checked, operations),
+        checked=NamedChecked(checked, limits, operations),
     )
 
 

@@ -4,20 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from faultline.checkers.files import CheckedHistory
+from faultline.checkers.judges import Budget
 from faultline.checkers.library.operations import AnyOperation, operation_at
 from faultline.harness.verdict import Finding
+
+if TYPE_CHECKING:
+    from faultline.checkers.linearizability.proof import Proof
 
 __all__ = ["NamedChecked"]
 
 
 @dataclass(frozen=True, slots=True)
 class NamedChecked:
-    """A history checked under a model by name; `given` are the caller's operations, one for each row, if any."""
+    """A history checked under a model by name, within `limits` of steps and seconds.
+
+    `given` are the caller's operations, one for each row, if any.
+    """
 
     history: CheckedHistory
+    limits: Budget
     given: Sequence[AnyOperation] | None = None
+
+    def certificate(self) -> Proof:
+        """Return the certificates of all keys, made within the limits of the check."""
+        return self.history.proof(self.limits)
 
     def operations(self, finding: Finding) -> tuple[AnyOperation, ...]:
         """Return the caller's own operations, or those of the rows that were read."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any
+from typing import Any, NoReturn
 
 from faultline.checkers.common.words import counted
 from faultline.checkers.library.operations import AnyOperation
@@ -24,6 +24,7 @@ from faultline.checkers.linearizability.generic_search import NO_HOOKS, Hooks
 from faultline.checkers.porcupine.budget import Budget
 from faultline.checkers.porcupine.information import LinearizationInfo
 from faultline.checkers.porcupine.model import PENDING, AnyModel, Model, NondeterministicModel
+from faultline.harness.errors import UsageError
 from faultline.harness.verdict import Cause, Finding, Reason, Verdict
 
 __all__ = ["MODEL", "SHOWN_MAX", "OwnChecked", "check_own_model"]
@@ -155,6 +156,13 @@ class OwnChecked:
         """Return the operations of a finding, in order of their calls."""
         laid_out = [operation for part in self.parts for operation in part.operations]
         return tuple(laid_out[number] for number in finding.operations)
+
+    def certificate(self) -> NoReturn:
+        """Raise UsageError: a proof names its model, so that `faultline verify` finds it."""
+        raise UsageError(
+            "There is no certificate for a model of your own, which a proof cannot hold.",
+            "Take the verdict, or check under a model by name.",
+        )
 
     def explanation(self) -> Iterator[str]:
         """Yield, for the first illegal parts, the operations of the finding and the longest order, in words."""

@@ -5,10 +5,13 @@ from __future__ import annotations
 import html
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from faultline.checkers.porcupine.model import Operation
 from faultline.harness.verdict import CheckResult, Finding, Verdict
+
+if TYPE_CHECKING:
+    from faultline.checkers.linearizability.proof import Proof
 
 __all__ = ["Checked", "Result"]
 
@@ -24,6 +27,9 @@ class Checked(Protocol):
 
     def page(self) -> str:
         """Return the picture as one HTML page."""
+
+    def certificate(self) -> Proof:
+        """Return the certificates of all keys; raise UsageError when the history has none."""
 
 
 class Result(CheckResult, frozen=True, kw_only=True):
@@ -53,6 +59,14 @@ class Result(CheckResult, frozen=True, kw_only=True):
     def evidence(self) -> tuple[Operation[Any, Any], ...]:
         """The operations that show the first finding, in order of their calls; empty when there is no finding."""
         return self.checked.operations(self.findings[0]) if self.findings else ()
+
+    @property
+    def certificate(self) -> Proof:
+        """The certificates of all keys, which are made when asked for: the keys are decided again.
+
+        Raise UsageError for a history that was not judged for linearizability under a model by name.
+        """
+        return self.checked.certificate()
 
     def html(self) -> str:
         """Return the picture as one HTML page, which needs no other file."""

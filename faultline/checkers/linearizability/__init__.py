@@ -6,8 +6,11 @@ registers, kv, objects   the three kinds; operations: rows as demands on, and ch
 decision     the one answer of every engine, monitor and search
 search       registers: the engine, and the first return that cannot be explained; generic: the same for any model,
              with generic_search, whose forms are generic_native and generic_walk, and generic_proof, which checks it
-refutation   an engine's refusal made a certificate (certificates), which verify verifies; proof: certificates in files
-referee      the port of Porcupine, which confirms refusals of other models; witness replays linearizations
+refutation   an engine's refusal made a certificate (certificates); object_certificates: the same for any model
+verifier     the one door to what verifies: verify for registers, generic_proof for any model, contradictions for what
+             monitors say, replay for linearizations
+proof        certificates in files, with told, the operations in words
+referee      the port of Porcupine, for what the generic search cannot decide
 evidence     an illegal register made small by minimise, or told as one moment by cuts; classify and losses name it;
              explain and finding tell it
 undecided    what is known about a key whose search was given up

@@ -7,7 +7,11 @@ operations were `used`. The set is *inductive*: it holds the beginning, no rule 
 of its members comes to the end. So no execution does.
 
 The set may speak of a *relaxation* of the key: a history that each linearization of the key is one of as well. Then it
-is small where few operations contradict each other.
+is small where few operations contradict each other. A monitor names a *contradiction* instead: a rule of the object and
+the operations that break it.
+
+There are two kinds of subject. Registers and strings are `Columns`, and the states of their configurations are values.
+Any other object is `ObjectCalls`, under a model, and its states are told as the steps that lead there.
 """
 
 from __future__ import annotations
@@ -15,23 +19,36 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
 from faultline.checkers.linearizability.engine.columns import PENDING, Columns
 from faultline.checkers.linearizability.operations import SWAP, WRITE
+from faultline.checkers.porcupine.model import AnyModel, Operation
 
-__all__ = ["BEFORE_ALL", "Certificate", "Configuration", "Configurations", "Relaxed", "relaxed_columns"]
+__all__ = [
+    "BEFORE_ALL",
+    "Certificate",
+    "Configuration",
+    "Configurations",
+    "Contradiction",
+    "ObjectCalls",
+    "Relaxed",
+    "relaxed_columns",
+]
+
+Subject = TypeVar("Subject")
 
 BEFORE_ALL = -(1 << 62)
 """The call of an operation that was relaxed to begin before all others."""
 
 
 class Configuration(NamedTuple):
-    """A point of an execution before the return number `rank`. Operations are numbers, the state is that of a value.
+    """A point of an execution before the return number `rank`. Operations and states are numbers.
 
-    The state is `problem.DEAD` when no operation that returns from here on looks for its value.
+    Of a register the state is the number of its value, or `problem.DEAD` when no operation that returns from here on
+    looks for it.
     """
 
     rank: int
@@ -96,16 +113,40 @@ class Relaxed(msgspec.Struct, frozen=True, array_like=True):
     is_blind: bool = False
 
 
-class Certificate(msgspec.Struct, frozen=True):
-    """The grounds of the verdict on the one key in `columns`: an `order`, or `configurations` that refute it.
+class Contradiction(msgspec.Struct, frozen=True, array_like=True):
+    """A rule of an object by name (`contradictions`), and the operations that break it, whatever else happened."""
 
-    The configurations speak of the operations in `relaxed`, by their position there, where that is not None.
+    rule: str
+    operations: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectCalls:
+    """The operations on one object, and the model that says what they may do.
+
+    `name` is that of the model in `data_types.MODEL_FACTORIES`; it is empty for a model of one's own.
     """
 
-    columns: Columns
+    model: AnyModel[Any, Any, Any]
+    operations: Sequence[Operation[Any, Any]]
+    name: str = ""
+
+
+class Certificate(msgspec.Struct, Generic[Subject], frozen=True):
+    """The grounds of the verdict on one key: an `order`, `configurations` that refute it, or a `contradiction` in it.
+
+    The configurations speak of the operations in `relaxed`, by their position there, where that is not None. Of an
+    object, `steps` says of each state but the first, numbered 1 and up, from which earlier state it comes and by which
+    operation; and `still` names one of each kind of operations that change nothing where it matters.
+    """
+
+    subject: Subject
     order: Sequence[int] | None = None
     relaxed: tuple[Relaxed, ...] | None = None
     configurations: Configurations | None = None
+    steps: tuple[tuple[int, int], ...] = ()
+    still: tuple[int, ...] = ()
+    contradiction: Contradiction | None = None
 
 
 def relaxed_columns(columns: Columns, relaxed: Sequence[Relaxed]) -> Columns:

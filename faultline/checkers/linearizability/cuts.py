@@ -27,7 +27,7 @@ def cut_of(found: Decision) -> Cut | None:
     configurations = certificate.configurations
     last = configurations.rank[-1]
     states = {state for rank, state in zip(configurations.rank, configurations.state) if rank == last}
-    return Cut(found.furthest, tuple(certificate.columns.values[state] for state in sorted(states) if state != DEAD))
+    return Cut(found.furthest, tuple(certificate.subject.values[state] for state in sorted(states) if state != DEAD))
 
 
 def evidence_of_cut(calls: Sequence[AnyCall], refused: AnyCall, cut: Cut) -> Evidence[AnyCall]:

@@ -10,12 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Protocol, TypeVar
 
 from faultline.checkers.linearizability.decision import Decision
 from faultline.checkers.porcupine.budget import Budget
 from faultline.harness.history import History
 from faultline.harness.verdict import Finding
+
+if TYPE_CHECKING:
+    from faultline.checkers.linearizability.certificates import Certificate
 
 __all__ = ["NON_LINEARIZABLE", "AnyCall", "Clock", "Cut", "DataType", "Evidence", "TimedCall"]
 
@@ -94,6 +97,9 @@ class DataType(Protocol[AnyCall]):
 
         `known` is the decision of `decide_together` on this key, where there is one.
         """
+
+    def certificate(self, calls: Sequence[AnyCall], decision: Decision, budget: Budget) -> Certificate[Any] | None:
+        """Return the certificate that the key is illegal, as `decision` says; None when none could be made."""
 
     def evidence(
         self, history: History, rows: Sequence[int], calls: Sequence[AnyCall], decision: Decision, budget: Budget

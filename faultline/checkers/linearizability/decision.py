@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 if TYPE_CHECKING:
-    from faultline.checkers.linearizability.certificates import Certificate
+    from faultline.checkers.linearizability.certificates import Certificate, Contradiction
 
 __all__ = ["Decision", "EngineName", "Legality", "hand_over", "illegal", "legal", "worst"]
 
@@ -43,7 +43,8 @@ class Decision(msgspec.Struct, frozen=True):
     `reason`: in words, why a monitor refused the part, or why it cannot decide it.
     `handed_over`: why the engine that was asked first did not decide.
     `steps`: the configurations visited. `is_confirmed`: a replay of the order, a second engine, or the verifier agrees.
-    `certificate`: of an illegal part, the verified certificate, if the frontier could make one.
+    `contradiction`: the rule that a monitor says is broken, before that is verified.
+    `certificate`: of an illegal part, the verified certificate, if one was made.
     """
 
     legality: Legality
@@ -56,7 +57,8 @@ class Decision(msgspec.Struct, frozen=True):
     reason: str = ""
     handed_over: str = ""
     is_confirmed: bool = False
-    certificate: Certificate | None = None
+    contradiction: Contradiction | None = None
+    certificate: Certificate[Any] | None = None
 
     @property
     def is_legal(self) -> bool:
@@ -84,9 +86,10 @@ def legal(order: Sequence[int]) -> Decision:
     return Decision(Legality.LEGAL, "monitor", tuple(order))
 
 
-def illegal(core: Iterable[int], reason: str) -> Decision:
+def illegal(core: Iterable[int], reason: str, contradiction: Contradiction | None = None) -> Decision:
     """Return the decision of a monitor that `core` has no linearization, whatever else the part holds."""
-    return Decision(Legality.ILLEGAL, "monitor", core=tuple(sorted(set(core))), reason=reason)
+    named = tuple(sorted(set(core)))
+    return Decision(Legality.ILLEGAL, "monitor", core=named, reason=reason, contradiction=contradiction)
 
 
 def hand_over(reason: str) -> Decision:

@@ -25,6 +25,7 @@ from faultline.checkers.linearizability.decision import Decision, Legality, wors
 from faultline.checkers.linearizability.generic_search import NO_HOOKS, Hooks, Walked, search_generic
 from faultline.checkers.linearizability.generic_tables import COMPARED_MAX, TooManyComparisons
 from faultline.checkers.linearizability.referee import decide_by_port
+from faultline.checkers.linearizability.replay import is_linearization
 from faultline.checkers.porcupine.budget import Budget, CheckResult, OutOfTime
 from faultline.checkers.porcupine.model import PENDING, AnyModel, Model, NondeterministicModel, Operation
 from faultline.harness.errors import HarnessError
@@ -36,7 +37,6 @@ __all__ = [
     "check_operations_timeout",
     "check_part",
     "illegal_prefix",
-    "is_linearization",
 ]
 
 State = TypeVar("State")
@@ -191,19 +191,3 @@ def illegal_prefix(operations: Sequence[Operation[Input, Output]], rank: int) ->
         for operation in operations
         if operation.call <= cut
     ]
-
-
-def is_linearization(
-    model: Model[State, Input, Output], operations: Sequence[Operation[Input, Output]], order: Sequence[int]
-) -> bool:
-    """Return whether `order`, positions in `operations`, is legal, keeps real time, and leaves nothing out."""
-    state, latest_call = model.init(), float("-inf")
-    for position in order:
-        operation = operations[position]
-        latest_call = max(latest_call, operation.call)
-        legal, state = model.step(state, operation.input, operation.output)
-        if not legal or operation.return_ < latest_call:
-            return False
-    must = {position for position, operation in enumerate(operations) if operation.return_ != PENDING}
-    placed = set(order)
-    return len(placed) == len(order) and must <= placed

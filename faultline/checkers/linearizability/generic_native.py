@@ -12,9 +12,10 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+from faultline.checkers.linearizability.certificates import Configuration
 from faultline.checkers.linearizability.decision import Decision, Legality
 from faultline.checkers.linearizability.generic_part import Part, Walked
-from faultline.checkers.linearizability.generic_proof import Configuration, Refutation
+from faultline.checkers.linearizability.generic_proof import Refutation
 from faultline.checkers.porcupine.budget import Budget
 from faultline.checkers.porcupine.model import PENDING, Operation
 from faultline.harness.errors import HarnessError
@@ -100,11 +101,13 @@ def _refutation(module: Any, search: Any, part: Part[Any, Any, Any], count: int)
     """Return the configurations that were visited, as a proof."""
     record = array("i", bytes(4 * (len(part.operations) + _RECORD)))
     buffer = module.ffi.from_buffer("int32_t[]", record)
-    configurations = []
+    configurations: list[Configuration] = []
+    hopeless: set[int] = set()
     for number in range(count):
         end = module.lib.faultline_generic_configuration(search, number, buffer)
         rank, state, is_hopeless, ahead = record[:_RECORD]
-        begun = frozenset(record[_RECORD : _RECORD + ahead]), frozenset(record[_RECORD + ahead : end])
-        configurations.append(Configuration(rank, *begun, state, bool(is_hopeless)))
+        begun = tuple(record[_RECORD : _RECORD + ahead]), tuple(record[_RECORD + ahead : end])
+        configurations.append(Configuration(rank, state, *begun))
+        hopeless.update({number} if is_hopeless else ())
     still = {each for each in range(len(part.told)) if module.lib.faultline_generic_is_still(search, each)}
-    return part.refutation(still, configurations)
+    return part.refutation(still, configurations, hopeless)

@@ -6,8 +6,9 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from faultline.checkers.linearizability.certificates import Configuration
 from faultline.checkers.linearizability.decision import Decision
-from faultline.checkers.linearizability.generic_proof import Configuration, Refutation
+from faultline.checkers.linearizability.generic_proof import Refutation
 from faultline.checkers.linearizability.generic_tables import Machine, OperationClasses
 from faultline.checkers.porcupine.model import Model, NondeterministicModel, Operation
 
@@ -60,10 +61,12 @@ class Part(Generic[State, Input, Output]):
         readonly = hooks.readonly
         self.told = [False] * len(classes.pairs) if readonly is None else [readonly(*pair) for pair in classes.pairs]
 
-    def refutation(self, still: Collection[int], configurations: Collection[Configuration]) -> Refutation:
-        """Return `configurations` as a proof that there is no linearization."""
-        machine = self.machine
-        return Refutation(self.operations, self.class_of, machine.next_state, machine.initial, still, configurations)
+    def refutation(
+        self, still: Collection[int], configurations: Sequence[Configuration], hopeless: Collection[int] = ()
+    ) -> Refutation:
+        """Return `configurations`, of which those numbered in `hopeless` are, as a proof that no order is legal."""
+        next_state, initial = self.machine.next_state, self.machine.initial
+        return Refutation(self.operations, self.class_of, next_state, initial, still, configurations, hopeless)
 
 
 @dataclass(frozen=True, slots=True)

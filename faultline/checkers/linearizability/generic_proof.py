@@ -27,34 +27,32 @@ import math
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
+from faultline.checkers.linearizability.certificates import Configuration
 from faultline.checkers.linearizability.generic_tables import ILLEGAL
 from faultline.checkers.porcupine.model import PENDING, Operation
 
-__all__ = ["Configuration", "Refutation", "broken_guesses", "refutes"]
+__all__ = ["Refutation", "broken_guesses", "derivation", "refutes"]
 
 NextState = Callable[[int, int], int]
 """The number of the state that a class leads to from a state, or ILLEGAL."""
 
 
-class Configuration(NamedTuple):
-    """The rank of the next return, the positions of operations linearized ahead of theirs, and the state.
-
-    `used` holds the positions of the pending operations that happened. `is_hopeless`: the hook `can_reach` promises
-    that an operation which must be linearized will never be legal, so nothing that follows was looked at.
-    """
+class _Place(NamedTuple):
+    """A configuration with its positions as sets."""
 
     rank: int
     ahead: frozenset[int]
     used: frozenset[int]
     state: int
-    is_hopeless: bool = False
+    is_hopeless: bool
 
 
 class Refutation(NamedTuple):
     """The operations with their classes, and the configurations that are said to refute them.
 
     `next_state` is the model on numbers, `initial` the first state, and `still` the classes that are linearized as soon
-    as they are legal.
+    as they are legal. `hopeless` numbers the configurations in which the hook `can_reach` promises that an operation
+    which must be linearized will never be legal, so nothing that follows was looked at.
     """
 
     operations: Sequence[Operation[Any, Any]]
@@ -62,15 +60,24 @@ class Refutation(NamedTuple):
     next_state: NextState
     initial: int
     still: Collection[int]
-    configurations: Collection[Configuration]
+    configurations: Sequence[Configuration]
+    hopeless: Collection[int] = ()
 
 
 def refutes(refutation: Refutation) -> bool:
     """Return whether the configurations prove that there is no linearization.
 
-    A hopeless configuration is taken at its word.
+    Configurations that this history cannot have prove nothing. A hopeless one is taken at its word.
     """
     return _Proof(refutation).holds()
+
+
+def derivation(refutation: Refutation) -> list[tuple[int, int, int]]:
+    """Return how the states of the configurations come about: each as the state before, an operation, the state.
+
+    A configuration is reached from one of an earlier return, or with fewer operations ahead and used.
+    """
+    return _Proof(refutation).derivation()
 
 
 def broken_guesses(refutation: Refutation) -> set[int]:
@@ -82,8 +89,12 @@ class _Proof:
     """One check of a refutation."""
 
     def __init__(self, refutation: Refutation) -> None:
-        self._operations, self._class_of, self._next_state, self._initial, self._still, configurations = refutation
-        self._configurations = configurations
+        self._operations, self._class_of = refutation.operations, refutation.class_of
+        self._next_state, self._initial, self._still = refutation.next_state, refutation.initial, refutation.still
+        self._configurations = [
+            _Place(rank, frozenset(ahead), frozenset(used), state, number in refutation.hopeless)
+            for number, (rank, state, ahead, used) in enumerate(refutation.configurations)
+        ]
         positions = range(len(self._operations))
         returned = [position for position in positions if self._operations[position].return_ != PENDING]
         self._by_return = sorted(returned, key=lambda position: self._operations[position].return_)
@@ -108,18 +119,41 @@ class _Proof:
 
     def holds(self) -> bool:
         """Return whether the beginning is covered, and with every configuration all that can follow."""
+        if not all(map(self._is_possible, self._configurations)):
+            return False
         start = self._is_covered(0, frozenset(), frozenset(), self._initial)
         return start and all(map(self._is_closed, self._configurations))
+
+    def _is_possible(self, here: _Place) -> bool:
+        """Return whether `here` is a configuration of these operations."""
+        if not 0 <= here.rank < len(self._by_return):
+            return False
+        next_one = self._by_return[here.rank]
+        if next_one in here.ahead or not here.ahead.issubset(self._open[here.rank]):
+            return False
+        used, end = [self._operations[i] for i in here.used], self._operations[next_one].return_
+        return all(each.return_ == PENDING and each.call <= end for each in used)
+
+    def derivation(self) -> list[tuple[int, int, int]]:
+        """Return the steps that lead to new states, in an order in which each begins at a known one."""
+        known, steps = {self._initial}, list[tuple[int, int, int]]()
+        for here in sorted(self._configurations, key=lambda here: (here.rank, len(here.ahead) + len(here.used))):
+            for position in (*self._open[here.rank], *self._pending) if here.state in known else ():
+                reached = self._next_state(here.state, self._class_of[position])
+                if reached != ILLEGAL and reached not in known:
+                    known.add(reached)
+                    steps.append((here.state, position, reached))
+        return steps
 
     def broken_guesses(self) -> set[int]:
         """Return the classes that are not still."""
         return set().union(*map(self._broken_in, self._configurations))
 
-    def _broken_in(self, here: Configuration) -> set[int]:
+    def _broken_in(self, here: _Place) -> set[int]:
         classes = {self._class_of[position] for position in self._delayed(here)}
         return {each for each in classes if self._next_state(here.state, each) not in (ILLEGAL, here.state)}
 
-    def _delayed(self, here: Configuration) -> Iterable[int]:
+    def _delayed(self, here: _Place) -> Iterable[int]:
         """Yield the still operations done here that some order may have left for later."""
         movers = [position for position in here.ahead if self._class_of[position] not in self._still]
         yield from here.ahead.difference(movers)
@@ -142,19 +176,19 @@ class _Proof:
                 latest = max(latest, self._needed_call(here, position))
             rank -= 1
 
-    def _needed_call(self, here: Configuration, position: int) -> float:
+    def _needed_call(self, here: _Place, position: int) -> float:
         """Return the earliest call that an order may have needed for it: its own, or that of one exchanged with it."""
         twins = [each for each in self._open[here.rank] if each not in here.ahead]
         calls = [self._operations[each].call for each in twins if self._class_of[each] == self._class_of[position]]
         return min([self._operations[position].call, *calls])
 
-    def _is_closed(self, here: Configuration) -> bool:
+    def _is_closed(self, here: _Place) -> bool:
         """Return whether all that can follow `here` is covered, and what is called still is still."""
         if self._broken_in(here):
             return False
         return here.is_hopeless or all(self._is_covered(*following) for following in self._following(here))
 
-    def _following(self, here: Configuration) -> Iterable[tuple[int, frozenset[int], frozenset[int], int]]:
+    def _following(self, here: _Place) -> Iterable[tuple[int, frozenset[int], frozenset[int], int]]:
         rank, ahead, used, state, _ = here
         seen: set[int] = set()
         for position in self._open[rank]:

@@ -27,9 +27,10 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import Generic, TypeVar
 
+from faultline.checkers.linearizability.certificates import Configuration
 from faultline.checkers.linearizability.decision import Decision, Legality
 from faultline.checkers.linearizability.generic_part import CanReach, Part, Walked
-from faultline.checkers.linearizability.generic_proof import Configuration, Refutation, broken_guesses, refutes
+from faultline.checkers.linearizability.generic_proof import Refutation, broken_guesses, refutes
 from faultline.checkers.linearizability.generic_tables import ILLEGAL
 from faultline.checkers.porcupine.budget import Budget
 from faultline.checkers.porcupine.model import PENDING, Operation
@@ -121,9 +122,9 @@ class _Problem(Generic[State, Input, Output]):
         unused = [self.operations[each] for group in self.pending for each in group.positions[group.count_used(used) :]]
         return [operation for operation in unused if operation.call <= return_]
 
-    def used_positions(self, used: int) -> frozenset[int]:
+    def used_positions(self, used: int) -> tuple[int, ...]:
         """Return the positions of the pending operations in `used`."""
-        return frozenset(each for group in self.pending for each in group.positions[: group.count_used(used)])
+        return tuple(each for group in self.pending for each in group.positions[: group.count_used(used)])
 
     def _pending(self) -> list[_PendingClass]:
         by_class: dict[int, list[int]] = {}
@@ -293,17 +294,18 @@ class _Search(Generic[State, Input, Output]):
         """Return the configurations that were visited, as a proof."""
         problem, state_mask, slots_mask = self.problem, (1 << STATE_BITS) - 1, (1 << self.problem.slots) - 1
         found: list[Configuration] = []
+        hopeless: set[int] = set()
         for key, explored in self._visited.items():
             state, linearized, rank = (
                 key & state_mask,
                 key >> STATE_BITS & slots_mask,
                 key >> STATE_BITS + problem.slots,
             )
-            ahead = frozenset(position for bit, _, position, _ in problem.windows[rank] if linearized & bit)
+            ahead = tuple(position for bit, _, position, _ in problem.windows[rank] if linearized & bit)
             for used in explored if isinstance(explored, tuple) else (explored,):
-                is_hopeless = (key, used) in self._hopeless
-                found.append(Configuration(rank, ahead, problem.used_positions(used), state, is_hopeless))
-        return problem.part.refutation(self.still, found)
+                hopeless.update({len(found)} if (key, used) in self._hopeless else ())
+                found.append(Configuration(rank, state, ahead, problem.used_positions(used)))
+        return problem.part.refutation(self.still, found, hopeless)
 
     def _has_hope(
         self, can_reach: CanReach[State, Input, Output], rank: int, linearized: int, state: int, used: int

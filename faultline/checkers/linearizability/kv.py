@@ -7,11 +7,12 @@ illegal one is illegal too, since operations that had not returned by its end ma
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec.structs import replace
 
+from faultline.checkers.linearizability.certificates import Certificate
 from faultline.checkers.linearizability.cuts import CORE_MAX, cut_of, evidence_of_cut
 from faultline.checkers.linearizability.data_type import NON_LINEARIZABLE, Clock, Cut, Evidence
 from faultline.checkers.linearizability.decision import Decision
@@ -82,6 +83,10 @@ class Strings:
             decision = replace(decision, furthest=ended)
         return decision.renamed([place[row] for row in columns.row])
 
+    def certificate(self, calls: Sequence[KvOperation], decision: Decision, budget: Budget) -> Certificate[Any] | None:
+        """Return what the frontier made when the key was decided."""
+        return decision.certificate
+
     def evidence(
         self,
         history: History,
@@ -101,9 +106,7 @@ class Strings:
             prefix = _prefix(calls, sorted(operation.return_ for operation in calls)[longest])
         if cut is not None and len(prefix) > _SMALL:
             return _told_by_cut(calls, cut)
-        likely = _likely_core(prefix, decision)
-        if likely is None or not _is_illegal(likely, shrinking):
-            likely = prefix
+        likely = next((guess for guess in _likely_cores(prefix, decision) if _is_illegal(guess, shrinking)), prefix)
         core, is_minimal = minimise(likely, lambda candidate: _is_illegal(candidate, shrinking), kv_relaxations)
         if cut is not None and len(core) > CORE_MAX:
             return _told_by_cut(calls, cut)
@@ -222,7 +225,7 @@ def _kept(decision: Decision) -> set[int]:
     certificate = decision.certificate
     if certificate is None or certificate.relaxed is None:
         return set()
-    return {certificate.columns.row[each.operation] for each in certificate.relaxed}
+    return {certificate.subject.row[each.operation] for each in certificate.relaxed}
 
 
 def _last_return(calls: Sequence[KvOperation], decision: Decision) -> int | None:
@@ -231,15 +234,33 @@ def _last_return(calls: Sequence[KvOperation], decision: Decision) -> int | None
     return max((call.return_ for call in calls if call.row in kept and call.return_ != INFINITY), default=None)
 
 
-def _likely_core(prefix: Sequence[KvOperation], decision: Decision) -> list[KvOperation] | None:
-    """Return what the certificate keeps, with all else that changes the string made free; None when it keeps all."""
+def _likely_cores(prefix: Sequence[KvOperation], decision: Decision) -> Iterator[list[KvOperation]]:
+    """Yield strong relaxations of an illegal prefix that may still be illegal; none when the certificate keeps all.
+
+    First what the certificate keeps, then with it a get for each text that was appended: an append that no get shows
+    may have made any text.
+    """
     kept = _kept(decision)
-    if not kept:
-        return None
+    if kept:
+        yield _with_what_is_seen(prefix, kept)
+        yield _with_what_is_seen(prefix, kept | _shown(prefix, kept))
+
+
+def _shown(prefix: Sequence[KvOperation], kept: set[int]) -> set[int]:
+    """Return for each append in the rows `kept` the row of the get of the shortest text with what it appended."""
+    gets = sorted((each for each in prefix if each.f == "get"), key=lambda each: (len(each.text), each.row))
+    appended = (each.text for each in prefix if each.row in kept and each.f == "append")
+    shown = (next((get.row for get in gets if text in get.text), None) for text in appended)
+    return {row for row in shown if row is not None}
+
+
+def _with_what_is_seen(prefix: Sequence[KvOperation], kept: set[int]) -> list[KvOperation]:
+    """Return the operations of `prefix` in the rows `kept`, and made free what else their gets may have seen."""
+    answers = [operation.text for operation in prefix if operation.f == "get" and operation.row in kept]
     return [
         operation if operation.row in kept else operation._replace(call=BEGINNING, return_=INFINITY)
         for operation in prefix
-        if operation.row in kept or operation.f != "get"
+        if operation.row in kept or (operation.f != "get" and any(operation.text in answer for answer in answers))
     ]
 
 
@@ -286,19 +307,22 @@ def _prefix(operations: Sequence[KvOperation], cut: int) -> list[KvOperation]:
     return done + [operation._replace(return_=INFINITY) for operation in under_way if operation.f != "get"]
 
 
-def kv_relaxations(operation: KvOperation, among: Sequence[KvOperation]) -> list[KvOperation | None]:
-    """Return sound ways to make `operation` constrain less, strongest first.
+def kv_relaxations(operation: KvOperation, among: Sequence[KvOperation]) -> Iterator[KvOperation | None]:
+    """Yield sound ways to make `operation` constrain less, strongest first.
 
     A put or append whose text is in no answer may be left out: no get can have looked between it and the next put.
     """
     if operation.f == "get":
-        return [None]
-    weaker: list[KvOperation | None] = []
+        yield None
+        return
     if operation.text and not any(other.f == "get" and operation.text in other.text for other in among):
-        weaker.append(None)
-    free = operation._replace(call=BEGINNING, return_=INFINITY)
-    steps = (free, operation._replace(return_=INFINITY), operation._replace(call=BEGINNING))
-    return weaker + [step for step in dict.fromkeys(steps) if step != operation]
+        yield None
+    if (operation.call, operation.return_) != (BEGINNING, INFINITY):
+        yield operation._replace(call=BEGINNING, return_=INFINITY)
+        # What is open at one end already is free with the other one.
+        if operation.call != BEGINNING and operation.return_ != INFINITY:
+            yield operation._replace(return_=INFINITY)
+            yield operation._replace(call=BEGINNING)
 
 
 def _state_after(order: Sequence[KvOperation]) -> str:

@@ -16,7 +16,8 @@ operations that still constrain are the core. Chunks are tried before single ope
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import TypeVar
 
 from faultline.checkers.linearizability.decision import Decision
@@ -29,7 +30,7 @@ Item = TypeVar("Item")
 SHRINK_STEPS_MAX = 400_000
 """Steps of search that making one history small may cost: a second or two at the worst, a millisecond as a rule."""
 
-Relax = Callable[[Item, Sequence[Item]], Sequence[Item | None]]
+Relax = Callable[[Item, Sequence[Item]], Iterable[Item | None]]
 """The relaxations of an item among others, strongest first; None leaves it out."""
 
 
@@ -62,11 +63,14 @@ def minimise(
     while True:
         changed, position = False, 0
         while position < len(current):
-            options = _relaxed(current, position, size, relax)
-            if checks + len(options) > checks_max:
-                return current, False
-            smaller = next(filter(is_illegal, options), None)
-            checks += len(options)
+            smaller = None
+            for option in _relaxed(current, position, size, relax):
+                if checks == checks_max:
+                    return current, False
+                checks += 1
+                if is_illegal(option):
+                    smaller = option
+                    break
             position += size
             if smaller is not None:
                 # Items that were left out have moved the next ones forward.
@@ -78,16 +82,17 @@ def minimise(
         size = max(1, size // 2)
 
 
-def _relaxed(items: list[Item], position: int, size: int, relax: Relax[Item]) -> list[list[Item]]:
-    """Return histories with the items from `position` on relaxed: a chunk in one way, a single item in every way."""
+def _relaxed(items: list[Item], position: int, size: int, relax: Relax[Item]) -> Iterator[list[Item]]:
+    """Yield histories with the items from `position` on relaxed: a chunk in one way, a single item in every way."""
     chunk = items[position : position + size]
-    options = [relax(item, items) for item in chunk]
     if len(chunk) == 1:
-        return [_replaced(items, position, 1, [option]) for option in options[0]]
-    if not any(options):
-        return []
-    strongest = [option[0] if option else item for item, option in zip(chunk, options, strict=True)]
-    return [_replaced(items, position, size, strongest)]
+        for option in relax(chunk[0], items):
+            yield _replaced(items, position, 1, [option])
+        return
+    strongest = [list(islice(relax(item, items), 1)) for item in chunk]
+    if any(strongest):
+        replacement = [option[0] if option else item for item, option in zip(chunk, strongest, strict=True)]
+        yield _replaced(items, position, size, replacement)
 
 
 def _replaced(items: list[Item], position: int, size: int, replacement: Sequence[Item | None]) -> list[Item]:

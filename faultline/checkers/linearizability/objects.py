@@ -11,13 +11,15 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from faultline.checkers.common.words import counted
+from faultline.checkers.linearizability.certificates import Certificate, ObjectCalls
 from faultline.checkers.linearizability.data_type import Clock, Evidence
 from faultline.checkers.linearizability.data_types import MODEL_FACTORIES, UNKNOWN, Call, Specification
 from faultline.checkers.linearizability.decision import Decision
 from faultline.checkers.linearizability.explain import describe_value, seconds
 from faultline.checkers.linearizability.finding import CHECKER, core_rows, roles_of
 from faultline.checkers.linearizability.minimise import ShrinkBudget, minimise
-from faultline.checkers.linearizability.monitors.decision import decide
+from faultline.checkers.linearizability.monitors.decision import decide, hooks_for
+from faultline.checkers.linearizability.object_certificates import refute_object
 from faultline.checkers.linearizability.operations import INFINITY, canonical
 from faultline.checkers.linearizability.undecided import undecided
 from faultline.checkers.porcupine.budget import UNLIMITED, Budget
@@ -29,7 +31,7 @@ from faultline.harness.verdict import Finding
 if TYPE_CHECKING:
     from faultline.checkers.linearizability.descriptions import ModelDescription
 
-__all__ = ["EMPTY", "ObjectCall", "Objects", "object_calls"]
+__all__ = ["EMPTY", "REMOVALS", "ObjectCall", "Objects", "filled", "object_calls"]
 
 EMPTY = "empty"
 """The error code of a removal that failed because the object was empty."""
@@ -37,7 +39,9 @@ EMPTY = "empty"
 SHRUNK_MAX = 400
 """Cores up to this size are made smaller."""
 
-_REMOVALS = ("dequeue", "pop")
+REMOVALS = ("dequeue", "pop")
+"""The functions that take a value out of a container."""
+
 _FIT = "Choose the model that fits the workload."
 
 
@@ -71,6 +75,14 @@ class Objects:
 
     def decide_together(self, history: History, budget: Budget) -> None:
         """Decide nothing: monitors take one object at a time."""
+
+    def certificate(self, calls: Sequence[ObjectCall], decision: Decision, budget: Budget) -> Certificate[Any] | None:
+        """Return what a monitor made, or a search over the core makes."""
+        if decision.certificate is not None or not decision.is_illegal:
+            return decision.certificate
+        operations = [call.operation for call in calls]
+        subject = ObjectCalls(self._specification.model(), operations, self.name)
+        return refute_object(subject, decision.core, budget, hooks_for(self.name))
 
     def decide(self, calls: Sequence[ObjectCall], budget: Budget, known: Decision | None = None) -> Decision:
         """Decide one object: by its monitor where that can, by the search where it hands over."""
@@ -110,10 +122,10 @@ class Objects:
     def _relaxations(self, call: ObjectCall, _among: Sequence[ObjectCall]) -> list[ObjectCall | None]:
         """Return sound ways to make `call` constrain less."""
         operation, f = call.operation, call.operation.input[0]
-        if f in self._specification.reads or (operation.output is None and f in _REMOVALS):
+        if f in self._specification.reads or (operation.output is None and f in REMOVALS):
             return [None]
         # A removal that found a value tells which one: without its answer it would be another operation.
-        if operation.return_ == PENDING or f in _REMOVALS:
+        if operation.return_ == PENDING or f in REMOVALS:
             return []
         pending = Operation(operation.client_id, operation.input, operation.call, UNKNOWN, PENDING)
         return [ObjectCall(call.row, pending)]
@@ -143,6 +155,7 @@ class Objects:
                 "engine": decision.engine,
                 "handed_over": decision.handed_over,
                 "confirmed": decision.is_confirmed,
+                "rule": decision.contradiction.rule if decision.contradiction is not None else "",
                 "minimal": evidence.is_minimal,
             },
         )
@@ -175,7 +188,7 @@ def object_calls(history: History, rows: Sequence[int], specification: Specifica
                 f"Row {row} of the history calls `{f}`, which the model {specification.name} does not know.",
                 f"It knows {', '.join(sorted(specification.functions))}; choose the model that fits the workload.",
             )
-        found_nothing = outcome == "fail" and f in _REMOVALS and history.error[row] == EMPTY
+        found_nothing = outcome == "fail" and f in REMOVALS and history.error[row] == EMPTY
         if (outcome == "fail" and not found_nothing) or (outcome != "ok" and f in specification.reads):
             continue
         answered = outcome == "ok" or found_nothing
@@ -194,7 +207,7 @@ Reader = Callable[[History, int], Any]
 
 def _value(history: History, row: int) -> Hashable:
     """Return the value that is put in, or looked for."""
-    return None if history.f[row] in ("read", *_REMOVALS) else _filled(history.value[row])
+    return None if history.f[row] in ("read", *REMOVALS) else filled(history.value[row])
 
 
 def _process(history: History, row: int) -> int:
@@ -212,7 +225,7 @@ def _nothing(_history: History, _row: int) -> None:
 def _removed(history: History, row: int) -> Hashable:
     """Return the value that a removal took out; None when it found nothing, as insertions answer nothing too."""
     result = history.result[row]
-    return None if history.f[row] not in _REMOVALS or result is None else canonical(result)
+    return None if history.f[row] not in REMOVALS or result is None else canonical(result)
 
 
 def _sum(history: History, row: int) -> int | None:
@@ -225,7 +238,7 @@ def _seen_in_set(history: History, row: int) -> Hashable:
     if f == "read":
         if not isinstance(result, (list, tuple)):
             raise UsageError(f"Row {row} of the history: a read of a set must answer a list, not {result!r}.", _FIT)
-        return frozenset(map(_filled, result))
+        return frozenset(map(filled, result))
     if f == "contains" and not isinstance(result, bool):
         raise UsageError(f"Row {row} of the history: contains must answer true or false, not {result!r}.", _FIT)
     return result if isinstance(result, bool) else None
@@ -248,7 +261,7 @@ def _integer(row: int, value: Any) -> int:
     return value
 
 
-def _filled(value: Any) -> Hashable:
+def filled(value: Any) -> Hashable:
     """Return a value in a container; null is one like any other there."""
     return b"json:null" if value is None else canonical(value)
 

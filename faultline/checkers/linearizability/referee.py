@@ -9,9 +9,8 @@ from faultline.checkers.linearizability.decision import Decision, Legality
 from faultline.checkers.porcupine.budget import Budget
 from faultline.checkers.porcupine.model import PENDING, Model, Operation
 from faultline.checkers.porcupine.search import check_single
-from faultline.harness.errors import HarnessError
 
-__all__ = ["confirms", "decide_by_port"]
+__all__ = ["decide_by_port"]
 
 State = TypeVar("State")
 Input = TypeVar("Input")
@@ -43,16 +42,3 @@ def decide_by_port(
         refuted=len(completed) - 1,
         handed_over=handed_over,
     )
-
-
-def confirms(
-    model: Model[State, Input, Output], operations: Sequence[Operation[Input, Output]], budget: Budget
-) -> bool:
-    """Return whether the port refuses `operations` too, within `budget`; raise `HarnessError` when it accepts them."""
-    decision = decide_by_port(model, operations, budget)
-    if decision.is_legal:
-        raise HarnessError(
-            "The engine and the port of Porcupine disagree about the same few operations, so one of them is wrong.",
-            f"Report this as a bug of Faultline, with the operations: {list(operations)!r}.",
-        )
-    return decision.is_illegal

@@ -42,7 +42,7 @@ class Refutation(NamedTuple):
     relaxation, which may become illegal later than the key.
     """
 
-    certificate: Certificate
+    certificate: Certificate[Columns]
     furthest: int | None
 
 
@@ -114,8 +114,8 @@ def refute_relaxed(columns: Columns, relaxed: Sequence[Relaxed], budget: Budget 
     return Refutation(_verified(certificate, part, reached), None)
 
 
-def _verified(certificate: Certificate, part: Columns, reached: Frontier) -> Certificate:
-    fault = "" if certificate.relaxed is None else fault_of_relaxation(certificate.columns, certificate.relaxed)
+def _verified(certificate: Certificate[Columns], part: Columns, reached: Frontier) -> Certificate[Columns]:
+    fault = "" if certificate.relaxed is None else fault_of_relaxation(certificate.subject, certificate.relaxed)
     fault = fault or fault_of_refutation(part, reached.configurations)
     if fault:
         raise HarnessError(

@@ -18,6 +18,7 @@ from faultline.harness.verdict import Finding
 
 if TYPE_CHECKING:
     from faultline.checkers.incremental.registers import IncrementalRegisters
+    from faultline.checkers.linearizability.certificates import Certificate
     from faultline.checkers.linearizability.descriptions import ModelDescription
 
 __all__ = ["Registers"]
@@ -53,6 +54,12 @@ class Registers:
         if known is not None:
             known = known.renamed({call.row: position for position, call in enumerate(calls)})
         return search(calls, None, budget, known)
+
+    def certificate(
+        self, calls: Sequence[RegisterOperation], decision: Decision, budget: Budget
+    ) -> Certificate[Any] | None:
+        """Return what the frontier made when the key was decided."""
+        return decision.certificate
 
     def evidence(
         self,

@@ -1,8 +1,7 @@
-"""Verifying certificates: one pass, no search.
+"""Verifying configurations of registers and strings: one pass, no search.
 
 This module is what a verdict rests on, so it is short and plain, and knows nothing of the engines. `native/verify.c` is
-its fast twin. An order is replayed. A set of configurations is looked at member by member: all that may come next must
-lead to members again.
+its fast twin. A set of configurations is looked at member by member: all that may come next must lead to members again.
 
 "May come next" is narrowed by rules. Say that a configuration can be *completed in n steps* when n more operations,
 linearized in some order that respects real time, bring it behind the last return. Each rule keeps this: of a
@@ -38,13 +37,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from faultline.checkers.linearizability.certificates import Certificate, Configurations, Relaxed, relaxed_columns
+from faultline.checkers.linearizability.certificates import Configurations, Relaxed
 from faultline.checkers.linearizability.engine.columns import APPEND, PENDING, Columns
 from faultline.checkers.linearizability.engine.problem import DEAD, INITIAL, NEVER, Problem, problem_of
-from faultline.checkers.linearizability.engine.replay import is_linearization
 from faultline.checkers.linearizability.operations import AVOID, OBSERVE, SWAP, WRITE
 
-__all__ = ["Groups", "Place", "Rules", "fault_of", "fault_of_relaxation", "fault_of_set"]
+__all__ = ["Groups", "Place", "Rules", "fault_of_relaxation", "fault_of_set"]
 
 Groups = tuple[tuple[int, int], ...]
 """Groups of pending operations with the number of members that were used, in order of group."""
@@ -219,25 +217,6 @@ def _one_more(used: Groups, group: int) -> Groups:
     counts = dict(used)
     counts[group] = counts.get(group, 0) + 1
     return tuple(sorted(counts.items()))
-
-
-def fault_of(certificate: Certificate) -> str:
-    """Return what is wrong with `certificate`, in words; nothing when it holds."""
-    columns, order = certificate.columns, certificate.order
-    if (order is None) == (certificate.configurations is None):
-        return "it must have either an order or a set of configurations"
-    if order is not None:
-        problem = problem_of(columns, range(len(columns)))
-        if not all(0 <= i < len(columns) for i in order) or not is_linearization(problem, order):
-            return "its order is no linearization"
-        return ""
-    if certificate.relaxed is not None:
-        fault = fault_of_relaxation(columns, certificate.relaxed)
-        if fault:
-            return fault
-        columns = relaxed_columns(columns, certificate.relaxed)
-    assert certificate.configurations is not None
-    return fault_of_set(columns, certificate.configurations)
 
 
 def fault_of_relaxation(columns: Columns, relaxed: Sequence[Relaxed]) -> str:

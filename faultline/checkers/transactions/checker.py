@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from faultline.checkers.porcupine.budget import Budget
 from faultline.checkers.transactions.closed_predicate import UniverseTooLargeError, infer_closed_predicates
 from faultline.checkers.transactions.inference import Inference
 from faultline.checkers.transactions.judgement import DEFAULT_STEPS, judge, refutes
 from faultline.checkers.transactions.list_append import infer_list_append
-from faultline.checkers.transactions.models import canonical, forbidden_by
+from faultline.checkers.transactions.models import FORBID_EVERY_CYCLE, canonical, forbidden_by, orders_for
 from faultline.checkers.transactions.register_order import VersionSources
 from faultline.checkers.transactions.rw_register import infer_rw_register
 from faultline.checkers.transactions.txn_counter import infer_counters
@@ -19,6 +19,9 @@ from faultline.harness.errors import UsageError
 from faultline.harness.history import History
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import Cause, CheckResult, Reason, Verdict
+
+if TYPE_CHECKING:
+    from faultline.checkers.incremental.lists import IncrementalLists
 
 __all__ = [
     "ClosedPredicateChecker",
@@ -63,6 +66,15 @@ class ListAppendChecker(_InferringChecker):
 
     name = "list-append"
     infer = staticmethod(infer_list_append)
+
+    def incremental(self) -> IncrementalLists | None:
+        """Return the twin that judges while a run goes on; none for models that allow some cycles."""
+        from faultline.checkers.incremental.lists import IncrementalLists
+
+        if self.model not in FORBID_EVERY_CYCLE:
+            return None
+        process, realtime = orders_for(self.model)
+        return IncrementalLists(process=process, realtime=realtime)
 
 
 class RwRegisterChecker:

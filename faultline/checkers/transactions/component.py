@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from faultline.checkers.transactions.columns import TransactionColumns
 from faultline.checkers.transactions.components import strongly_connected
 from faultline.checkers.transactions.edges import DependencyEdges, EdgeKind
 
-__all__ = ["Component", "Step", "edge_lookup"]
+__all__ = ["Component", "EdgeLookup", "Step", "edge_lookup"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,14 +30,22 @@ class Step:
     reason: int
 
 
-EdgeLookup = tuple[DependencyEdges, "list[int]", "list[int]"]
+class EdgeLookup(NamedTuple):
+    """The edges of all components as lists, sorted by source: those of node `n` begin at `bounds[n]`."""
+
+    transactions: int
+    bounds: list[int]
+    target: list[int]
+    kind: list[int]
+    reason: list[int]
 
 
 def edge_lookup(edges: DependencyEdges) -> EdgeLookup:
-    """Return the edges with an index by source, made once for all components."""
+    """Return the edges by source, made once for all components; each edge must stay within one of these."""
     order = np.argsort(edges.source, kind="stable")
     bounds = np.searchsorted(edges.source[order], np.arange(edges.nodes + 1))
-    return edges, order.tolist(), bounds.tolist()
+    columns = (column[order].tolist() for column in (edges.target, edges.kind, edges.reason))
+    return EdgeLookup(edges.transactions, bounds.tolist(), *columns)
 
 
 class Component:
@@ -48,8 +57,7 @@ class Component:
     """
 
     def __init__(self, columns: TransactionColumns, lookup: EdgeLookup, nodes: Sequence[int]) -> None:
-        edges, order, bounds = lookup
-        self.transactions = [node for node in nodes if node < edges.transactions]
+        self.transactions = [node for node in nodes if node < lookup.transactions]
         self.size = len(self.transactions)
         local = {node: number for number, node in enumerate(nodes)}
         self.out: list[list[tuple[int, int, int]]] = [[] for _ in range(self.size)]
@@ -57,22 +65,18 @@ class Component:
         self.members: dict[int, dict[int, None]] = {local[node]: {} for node in nodes[self.size :]}
         self.kinds = 0
         for node in nodes:
-            for place in range(bounds[node], bounds[node + 1]):
-                self._add(local, edges, order[place])
+            for place in range(lookup.bounds[node], lookup.bounds[node + 1]):
+                self._add(local[node], local[lookup.target[place]], lookup.kind[place], lookup.reason[place])
         self._sort_by_time(columns)
 
-    def _add(self, local: dict[int, int], edges: DependencyEdges, edge: int) -> None:
-        source, target = local[int(edges.source[edge])], local.get(int(edges.target[edge]))
-        if target is None:
-            return
-        kind = int(edges.kind[edge])
+    def _add(self, source: int, target: int, kind: int, reason: int) -> None:
         self.kinds |= kind
         if source >= self.size:
             self.members[source][target] = None
         elif target >= self.size:
-            self.into_hub[source].append((target, kind, int(edges.reason[edge])))
+            self.into_hub[source].append((target, kind, reason))
         else:
-            self.out[source].append((target, kind, int(edges.reason[edge])))
+            self.out[source].append((target, kind, reason))
 
     def _sort_by_time(self, columns: TransactionColumns) -> None:
         invoke = columns.invoke[self.transactions].tolist()

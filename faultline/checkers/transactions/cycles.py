@@ -15,7 +15,7 @@ facts still hold: which kinds of edges form a cycle at all, and one cycle of the
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -74,31 +74,29 @@ def find_cycles(
     shapes: Sequence[CycleShape],
     steps: int,
     limit: Budget = UNLIMITED,
-    shown: Container[str] = (),
+    must_find: bool = True,
 ) -> CycleSearch:
     """Search `component` for `shapes`, visiting about `steps` edges at most, evenly shared among the shapes.
 
-    Of the shapes in `shown` any cycle will do: that none is shorter takes nearly all of the time. Only the time of
-    `limit` counts; shapes that it cuts off are undecided, except for facts that take linear time.
+    Only the time of `limit` counts; shapes that it cuts off are undecided, except for facts that take linear time.
+    Where the cycles of the component can be of no other shapes, one `must_find` some cycle.
     """
     cycles: list[Cycle] = []
     undecided: list[str] = []
     left, bases = steps, set()
     for number, shape in enumerate(shapes):
-        if shape.name.removesuffix("-process").removesuffix("-realtime") in bases:
+        if shape.base in bases:
             continue  # The plain cycle was found; it is a process and a real-time cycle as well.
         budget = _Budget(left // (len(shapes) - number), limit)
         share = budget.left
-        any_will_do = shape.name in shown
-        found = _Search(component, shape, budget).run(first=any_will_do)
+        found = _Search(component, shape, budget).run()
         left -= share - max(0, budget.left)
         if found is not None:
-            is_shortest = not any_will_do and not budget.is_spent()
-            cycles.append(Cycle(shape.name, component.named(found), is_shortest))
-            bases.add(shape.name.removesuffix("-process").removesuffix("-realtime"))
+            cycles.append(Cycle(shape.name, component.named(found), not budget.is_spent()))
+            bases.add(shape.base)
         elif budget.is_spent():
             undecided.append(shape.name)
-    if undecided or not cycles:
+    if undecided or (must_find and not cycles):
         known = {cycle.name for cycle in cycles}
         cycles += [cycle for cycle in _some_cycle(component, steps) if cycle.name not in known]
         undecided = [name for name in undecided if name not in {cycle.name for cycle in cycles}]
@@ -149,7 +147,7 @@ class _Search:
             return None
         starts = self._possible_starts()
         # Most edges run forward in time, as they should. Of any cycle, one that runs far back is the likely culprit.
-        for start in sorted(starts, key=self._furthest_target) if first else starts:
+        for start in sorted(starts, key=self._furthest_target):
             walk = self._from(start, len(best) if best else self._component.size * 2 + 1)
             cycle = self._simple(walk) if walk else None
             if cycle and (best is None or len(cycle) < len(best)):

@@ -28,7 +28,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from faultline.checkers.transactions.columns import Integers
+from faultline.checkers.transactions.columns import Booleans, Integers
 
 __all__ = ["DependencyEdges", "EdgeKind", "EdgeList"]
 
@@ -61,6 +61,11 @@ class DependencyEdges:
 
     def __len__(self) -> int:
         return len(self.source)
+
+    def only(self, kept: Booleans) -> DependencyEdges:
+        """Return the same graph with the edges that are marked in `kept`, one entry for each edge."""
+        columns = (self.source[kept], self.target[kept], self.kind[kept], self.reason[kept])
+        return DependencyEdges(self.transactions, self.nodes, *columns)
 
 
 class EdgeList:

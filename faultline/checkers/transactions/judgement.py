@@ -33,6 +33,7 @@ from faultline.checkers.transactions.order import suspect_regions
 from faultline.checkers.transactions.pairs import observe_pairs, observe_updates
 from faultline.checkers.transactions.shapes import CycleShape, shapes_for
 from faultline.checkers.transactions.strength import STRONGEST_FIRST, strongest
+from faultline.checkers.transactions.suspects import Suspects
 from faultline.harness.history import History
 from faultline.harness.verdict import Cause, CheckResult, Finding, Reason, Verdict
 
@@ -45,6 +46,7 @@ _ALL_COMPONENTS = 10
 """The budget of all components together, as a multiple of that of one."""
 
 _EXAMPLES = 8
+"""The cycles of each shape that are looked for: more of them rule out no further model."""
 
 _STRENGTH_TRANSACTIONS_MAX = 1_000
 """The size up to which other models than the promised one are decided too."""
@@ -63,6 +65,14 @@ class _Found:
 
     def add(self, cycle: Cycle) -> None:
         self.cycles.setdefault(cycle.name, []).append(cycle)
+
+    def not_shown(self, shapes: list[CycleShape]) -> list[CycleShape]:
+        """Return the shapes of which more cycles are wanted.
+
+        A cycle is one of process order and of real time as well, so that these say nothing new beside plain ones.
+        """
+        shown = {name for name, cycles in self.cycles.items() if len(cycles) >= _EXAMPLES}
+        return [shape for shape in shapes if shown.isdisjoint((shape.name, shape.base))]
 
 
 def judge(
@@ -216,23 +226,31 @@ def _search(inference: Inference, model: str, steps: int, limit: Budget) -> _Fou
     if not components:
         return found
     found.components = sorted(map(len, components), reverse=True)
-    shapes, lookup = shapes_for(process, realtime), edge_lookup(edges)
-    for nodes in components:
+    suspects, shapes = Suspects(columns, edges, components, realtime), shapes_for(process, realtime)
+    lookup = edge_lookup(suspects.edges)
+    for number, nodes in enumerate(components):
+        possible = suspects.possible(number, shapes)
+        wanted = found.not_shown(possible)
+        if not wanted and not suspects.has_pair[number]:
+            continue
         component = Component(columns, lookup, nodes)
         observe_pairs(component, columns, inference.observations)
-        _search_component(component, shapes, min(steps, steps * _ALL_COMPONENTS - found.cost), limit, found)
+        if wanted:
+            left = min(steps, steps * _ALL_COMPONENTS - found.cost)
+            _search_component(component, wanted, left, limit, found, must_find=len(wanted) == len(possible))
     for cycle in (cycle for cycles in found.cycles.values() for cycle in cycles):
         observe_updates(cycle, columns, inference.observations)
     return found
 
 
-def _search_component(component: Component, shapes: list[CycleShape], steps: int, limit: Budget, found: _Found) -> None:
+def _search_component(
+    component: Component, shapes: list[CycleShape], steps: int, limit: Budget, found: _Found, *, must_find: bool
+) -> None:
     if steps <= 0:
         for shape in shapes:
             found.undecided[shape.name] = found.undecided.get(shape.name, 0) + 1
         return
-    shown = {name for name, cycles in found.cycles.items() if len(cycles) >= _EXAMPLES}
-    search = find_cycles(component, shapes, steps, limit, shown)
+    search = find_cycles(component, shapes, steps, limit, must_find)
     found.cost += search.cost
     for cycle in search.cycles:
         found.add(cycle)

@@ -11,8 +11,9 @@ Visibility with RAMP Transactions, SIGMOD 2014. *Berenson*: A Critique of ANSI S
 Gotsman, A Framework for Transactional Consistency Models with Atomic Visibility, CONCUR 2015. *Cerone-SI*: Analysing
 Snapshot Isolation, PODC 2016. *Daudjee*: Daudjee, Salem, Lazy Database Replication with Ordering Guarantees, ICDE 2004,
 and with Snapshot Isolation, VLDB 2006. *Zuikeviciute*: Zuikeviciute, Pedone, Correctness Criteria for Database
-Replication, 2005. *ROLA*: Liu et al., ROLA, FASE 2017. *Elle*: Kingsbury, Alvaro, Elle, VLDB 2020. *folds*: follows
-from the two definitions.
+Replication, 2005. *Bouajjani*: Bouajjani et al., On Verifying Causal
+Consistency, POPL 2017. *ROLA*: Liu et al., ROLA, FASE 2017. *Elle*: Kingsbury, Alvaro, Elle, VLDB 2020. *folds*:
+follows from the two definitions.
 """
 
 from __future__ import annotations
@@ -118,11 +119,16 @@ STRONGER_THAN: Mapping[str, tuple[Source, ...]] = {
     "strong-session-read-uncommitted": (Source("read-uncommitted", "folds: more edges, the same anomalies"),),
     "read-committed": (Source("read-uncommitted", "ALO, PL-1 and PL-2"),),
     "linearizable": (Source("sequential", "Bailis, order of models"),),
-    "sequential": (Source("causal", "Bailis, order of models"),),
-    "causal": (
+    "sequential": (
+        Source("causal-memory", "Bailis, order of models"),
+        Source("causal-convergence", "Bouajjani, section 3"),
+    ),
+    "causal-memory": (
         Source("writes-follow-reads", "Bailis, order of models"),
         Source("PRAM", "Bailis, order of models"),
+        Source("weak-causal", "Bouajjani, section 3"),
     ),
+    "causal-convergence": (Source("weak-causal", "Bouajjani, section 3"),),
     "PRAM": (
         Source("monotonic-reads", "Bailis, order of models"),
         Source("monotonic-writes", "Bailis, order of models"),

@@ -10,7 +10,8 @@ If the rounds end, the order by `e` is a serialization. It also respects real ti
 completion for any `t`: if it is, `t` depends on something invoked only after `t` had completed. So the real-time
 edges, of which a history has quadratically many, are never drawn for a valid history.
 
-If the rounds do not end, or a completion is passed, every cycle still has to come back from its greatest `e` to its
+The rounds are given up when they have looked again at as many edges as there are: around a cycle they never end. Then,
+or if a completion is passed, every cycle still has to come back from its greatest `e` to its
 least, by edges that run backward. So it lies within one *region*: one of the merged intervals which the backward edges
 span. Only these regions are handed to the search for strongly connected components.
 """
@@ -27,6 +28,9 @@ from faultline.checkers.transactions.edges import DependencyEdges
 __all__ = ["Regions", "raise_targets", "suspect_regions"]
 
 _ROUNDS = 120
+_VISITS_MIN = 10_000
+"""The edges that the rounds may look at again in a small graph."""
+
 _SHIFT = 10
 """The spacing of indices: room for 1024 corrections between two, more than the number of rounds."""
 
@@ -59,7 +63,7 @@ def suspect_regions(columns: TransactionColumns, edges: DependencyEdges, realtim
 
 
 def raise_targets(earliest: Integers, source: Integers, target: Integers) -> int:
-    """Raise `earliest` of the targets of backward edges until none is left or the rounds are used up.
+    """Raise `earliest` of the targets of backward edges until none is left or the rounds are given up.
 
     Return the number of rounds. If no edge runs backward after that, the graph has no cycle.
     """
@@ -67,12 +71,14 @@ def raise_targets(earliest: Integers, source: Integers, target: Integers) -> int
     source, target = source[order], target[order]
     bounds = np.searchsorted(source, np.arange(len(earliest) + 1))
     back = np.flatnonzero(earliest[source] >= earliest[target])
+    visits = 0
     for done in range(_ROUNDS):
-        if not len(back):
+        if not len(back) or visits > max(len(source), _VISITS_MIN):
             return done
         np.maximum.at(earliest, target[back], earliest[source[back]] + 1)
         raised = np.unique(target[back])
         candidates = _spans(bounds[raised], bounds[raised + 1])
+        visits += len(candidates)
         back = candidates[earliest[source[candidates]] >= earliest[target[candidates]]]
     return _ROUNDS
 

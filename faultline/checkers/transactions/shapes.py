@@ -56,6 +56,16 @@ class CycleShape:
     adjacent: bool
     variant: EdgeKind
 
+    @property
+    def base(self) -> str:
+        """The name without `-process` or `-realtime`."""
+        return self.name.removesuffix("-process").removesuffix("-realtime")
+
+    @property
+    def is_of_dependencies(self) -> bool:
+        """True when no transaction on such a cycle misses a write of the next: G0 and G1c."""
+        return not self.allowed & _ANTI
+
 
 class Machine:
     """A machine that follows a walk and tells whether it may still become, and whether it is, a cycle of one shape.

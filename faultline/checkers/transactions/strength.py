@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
 from faultline.checkers.transactions.models import weaker_models
 
@@ -22,18 +23,21 @@ STRONGEST_FIRST = (
 """The models of `DECIDED`, none before one that is stronger."""
 
 
+Model = TypeVar("Model", bound=str)
+
+
 def strongest(
-    models: Iterable[str], kept: Iterable[str], broken: Iterable[str], keeps: Callable[[str], bool | None]
-) -> tuple[list[str], list[str]]:
-    """Return the strongest of `models` that hold, and those that `keeps` refuted.
+    models: Sequence[Model], kept: Iterable[str], broken: Iterable[str], keeps: Callable[[Model], bool | None]
+) -> tuple[list[Model], list[Model]]:
+    """Return the strongest of `models` that hold, and those that `keeps` refuted. `models` has the stronger ones first.
 
     `kept` and `broken` are known already; `keeps` decides another one, None when it cannot. What follows from weaker or
     stronger models is not asked again. A model that was not decided is in neither list.
     """
     holding, broken = list(kept), list(broken)
     refuted = set(broken)
-    found: list[str] = []
-    for model in sorted(models, key=STRONGEST_FIRST.index):
+    found: list[Model] = []
+    for model in models:
         if any(model in weaker_models(other) for other in found):
             continue
         if refuted & weaker_models(model):
@@ -43,4 +47,4 @@ def strongest(
             found.append(model)
         elif answer is False:
             refuted.add(model)
-    return found, sorted(refuted.difference(broken), key=STRONGEST_FIRST.index)
+    return found, [model for model in models if model in refuted.difference(broken)]

@@ -13,7 +13,7 @@ from faultline.checkers.linearizability.engine.proofs import frontier
 from faultline.checkers.linearizability.engine.registers import columns_of
 from faultline.checkers.linearizability.models import referee_operations, register_model
 from faultline.checkers.linearizability.operations import INFINITY, RegisterOperation
-from faultline.checkers.linearizability.verify import fault_of
+from faultline.checkers.linearizability.verifier import fault_of
 from faultline.checkers.porcupine import check_operations
 
 ROOT = Path(__file__).parents[3]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from faultline.checkers.linearizability.generic import check_operations_report, is_linearization
+from faultline.checkers.linearizability.generic import check_operations_report
 from faultline.checkers.linearizability.generic_search import NO_HOOKS, Hooks
+from faultline.checkers.linearizability.replay import is_linearization
 from faultline.checkers.porcupine import PENDING, Model, NondeterministicModel, Operation, check_operations
 
 

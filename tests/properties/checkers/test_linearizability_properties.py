@@ -19,8 +19,8 @@ from faultline.checkers.linearizability.operations import (
     RegisterOperation,
     register_operations,
 )
+from faultline.checkers.linearizability.replay import is_linearization
 from faultline.checkers.linearizability.search import search
-from faultline.checkers.linearizability.witness import is_linearization
 from faultline.checkers.porcupine import UNLIMITED, check_operations
 from faultline.harness.history import History
 from faultline.harness.operation import Operation
@@ -89,10 +89,11 @@ def _take_effect(history, row, state):
 
 def brute_force(operations):
     """Whether some order of all completed and some pending operations is a linearization."""
-    must = [operation for operation in operations if operation.return_ != INFINITY]
-    may = [operation for operation in operations if operation.return_ == INFINITY]
+    calls, model = referee_operations(operations), register_model()
+    must = [i for i, operation in enumerate(operations) if operation.return_ != INFINITY]
+    may = [i for i, operation in enumerate(operations) if operation.return_ == INFINITY]
     some = chain.from_iterable(combinations(may, size) for size in range(len(may) + 1))
-    return any(is_linearization(order, operations) for extra in some for order in permutations([*must, *extra]))
+    return any(is_linearization(model, calls, order) for extra in some for order in permutations([*must, *extra]))
 
 
 @given(register_histories())
@@ -108,8 +109,9 @@ def test_search_port_and_brute_force_agree(operations):
 def test_search_and_port_agree_on_longer_histories_and_every_ok_has_a_witness(operations):
     found = search(operations)
     assert found.is_legal == check_operations(register_model(), referee_operations(operations))
-    order = [operations[i] for i in found.order]
-    assert is_linearization(order, operations if found.is_legal else order)
+    placed = [operations[i] for i in found.order]
+    assert is_linearization(register_model(), referee_operations(placed), range(len(placed)))
+    assert not found.is_legal or is_linearization(register_model(), referee_operations(operations), found.order)
 
 
 @given(register_histories(size_max=12))

@@ -9,7 +9,7 @@ from object_histories import KINDS, corrupted, invented_histories, true_historie
 
 from faultline.checkers.linearizability.data_types import MODEL_FACTORIES
 from faultline.checkers.linearizability.monitors import decide
-from faultline.checkers.linearizability.monitors.replay import replays
+from faultline.checkers.linearizability.replay import replays
 from faultline.checkers.porcupine import UNLIMITED, check_operations
 
 

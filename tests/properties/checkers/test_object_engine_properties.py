@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from faultline.checkers.linearizability.generic_proof import Configuration, refutes
+from faultline.checkers.linearizability.certificates import Configuration
+from faultline.checkers.linearizability.generic_proof import refutes
 from faultline.checkers.linearizability.generic_search import Hooks, search_generic
 from faultline.checkers.porcupine import Budget
 
@@ -56,16 +57,16 @@ def mutated(proof, rng):
     """Return the proof with one configuration that says something else."""
     configurations = list(proof.configurations)
     at = int(rng.random() * len(configurations))
-    rank, ahead, used, state, is_hopeless = configurations[at]
+    rank, state, ahead, used = configurations[at]
     states = sorted({each.state for each in configurations})
     kind = int(rng.random() * 3)
     if kind == 0:
         del configurations[at]
     elif kind == 1:
-        configurations[at] = Configuration(rank, ahead, used, states[(states.index(state) + 1) % len(states)])
+        configurations[at] = Configuration(rank, states[(states.index(state) + 1) % len(states)], ahead, used)
     else:
-        fewer = ahead - {min(ahead)} if ahead else ahead | {int(rng.random() * len(proof.operations))}
-        configurations[at] = Configuration(rank, fewer, used, state, is_hopeless)
+        fewer = ahead[1:] if ahead else (int(rng.random() * len(proof.operations)),)
+        configurations[at] = Configuration(rank, state, fewer, used)
     return proof._replace(configurations=configurations)
 
 

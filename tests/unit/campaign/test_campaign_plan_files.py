@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from faultline.campaign.matrix import CampaignPlan
 from faultline.campaign.planfile import load_plan, parse_plan, plan_from_flags, shipped_plans
 from faultline.harness.errors import UsageError
 from faultline.harness.planning import make_plan
-from faultline.registry import resolve, systems
+from faultline.registry import load_system, load_workload, resolve, stores, systems
 
 
 def test_the_campaigns_that_planted_bugs_name_are_shipped() -> None:
@@ -140,5 +141,53 @@ def test_a_system_named_alone_brings_a_workload_and_nodes_with_which_it_can_be_r
 
 def test_systems_without_a_common_workload_are_refused_with_the_plans_that_are_shipped_for_them() -> None:
     with pytest.raises(UsageError, match="metadata of gossip, membership of emergent-leader") as refused:
-        plan_from_flags(systems=["gossip", "emergent-leader"])
+        plan_from_flags(systems=["gossip", "emergent-leader"], universe="calm")
     assert "--plan gossip-seeds" in refused.value.next_step and "--workload" in refused.value.next_step
+
+
+def test_a_system_named_alone_is_tested_in_drawn_universes_with_all_its_workloads_and_fault_sets() -> None:
+    plan = plan_from_flags(systems=["transactional-kv"])
+    assert plan.universe == "drawn"
+    assert plan.workloads[0] == "txn-append" and {"bank", "write-skew", "long-fork"} <= set(plan.workloads)
+    assert plan.fault_sets == (("leadership", "durability", "clocks", "skew", "retries", "restarts", "all"),)
+    assert plan_from_flags(systems=["transactional-kv"], universe="calm").workloads == ("txn-append",)
+
+
+def test_fault_sets_beyond_the_promise_are_no_part_of_a_default_campaign() -> None:
+    cells = {cell.workload: cell.faults for cell in plan_from_flags(systems=["timestamped-kv"]).cells()}
+    assert "clocks" in cells["causal-pairs"]
+    assert "clocks" not in cells["read-write"] and "skew" in cells["read-write"]
+
+
+def test_systems_named_together_each_bring_their_own_workloads() -> None:
+    plan = plan_from_flags(systems=["gossip", "emergent-leader"], planted_bugs=[(), ("lost-vote",)])
+    assert {(cell.system, cell.workload) for cell in plan.cells()} == {
+        ("gossip", "metadata"),
+        ("emergent-leader", "membership"),
+    }
+    assert {cell.planted_bugs for cell in plan.cells()} == {(), ("lost-vote",)}
+
+
+@pytest.mark.parametrize("store", sorted(stores()))
+def test_a_store_named_alone_brings_a_workload_that_it_serves(store: str) -> None:
+    plan = plan_from_flags(systems=[store], hosts="namespaces:3")
+    assert plan.universe is msgspec.UNSET
+    assert set(load_workload(plan.workloads[0]).functions) <= set(load_system(store).functions)
+
+
+def test_numbers_that_a_plan_or_a_flag_gives_are_held_in_a_drawn_universe() -> None:
+    assert parse_plan('universe = "drawn"\nnodes = 3', "mine.toml").held == ("nodes",)
+    assert plan_from_flags(systems=["gossip"], workers=5).held == ("workers",)
+    assert plan_from_flags(plan="coordinated", universe="drawn").held == ("nodes",)
+    assert plan_from_flags(systems=["gossip"]).held == ()
+
+
+def test_a_calm_universe_leaves_the_digest_of_a_plan_as_it_was() -> None:
+    assert parse_plan('universe = "calm"', "mine.toml").digest() == CampaignPlan().digest()
+
+
+def test_a_universe_that_a_world_cannot_make_is_refused_with_the_key() -> None:
+    with pytest.raises(UsageError, match="mine.toml: key universe: the local world has a weather of its own"):
+        parse_plan('universe = "drawn"\nworld = "local"', "mine.toml")
+    with pytest.raises(UsageError, match="mine.toml: key held: 'seed' is not drawn"):
+        parse_plan('universe = "drawn"\nheld = ["seed"]', "mine.toml")

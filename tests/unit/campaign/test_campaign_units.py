@@ -95,7 +95,7 @@ def test_a_passing_run_keeps_its_verdict_and_the_command_that_runs_it_anew(job: 
     path = run_folder(job, 1)
     assert [file.name for file in path.iterdir()] == ["verdict.json"]
     assert verdict(job, 1).replay == (
-        "faultline run --system fake --workload register --faults partition --planted-bug stale-read --seed 1"
+        "faultline run --system fake --workload register --faults partition --planted-bug stale-read --nodes 3 --seed 1"
     )
 
 

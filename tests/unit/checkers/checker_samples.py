@@ -222,6 +222,26 @@ SAMPLES: dict[str, Sample] = {
         refused=(op("send", 1, "first", key="x"),),
         unread=(op("send", 1, 0, key="x"), op("poll", None, [[0, 1]], key="x"), op("send", 1, 0, key="y")),
     ),
+    **dict.fromkeys(
+        ("sequential", "causal-memory", "causal-convergence", "weak-causal", "pram"),
+        Sample(
+            legal=(lost("write", 1, key="x"), op("write", 2, process=1, key="x"),
+                   op("read", None, 1, process=2, key="x"), lost("read", process=3, key="x"),
+                   op("write", 3, process=1, key="y"), refusal("write", 4, process=1, key="y"),
+                   op("read", None, 3, process=2, key="y")),
+            refused=(op("cas", 7, key="x"),),
+            repeated=(op("write", 1, key="x"), op("read", None, 1, key="x"), op("write", 2, key="x"),
+                      op("write", 1, key="x"), op("read", None, 1, key="x")),
+        ),
+    ),
+    "staleness": Sample(
+        legal=(lost("write", 1, key="x"), op("write", 2, process=1, key="x"), op("read", None, 1, process=2, key="x"),
+               op("write", 3, process=1, key="x"), op("read", None, 1, process=2, key="x"), lost("read", key="x")),
+        refused=(op("write", 1, key="x"), op("cas", [1, 2], key="x")),
+        unread=(op("write", 1, key="x"),),
+        repeated=(op("write", 1, key="x"), op("read", None, 1, key="x"), op("write", 2, key="x"),
+                  op("write", 1, key="x"), op("read", None, 1, key="x")),
+    ),
 }  # fmt: skip
 """The checkers that judge the answers to clients, by name."""
 

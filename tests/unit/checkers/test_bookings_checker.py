@@ -59,8 +59,8 @@ def test_what_no_correct_store_answers_is_found(operations, anomaly: str) -> Non
     assert anomaly in anomalies(judged(*operations))
 
 
-def test_when_nobody_booked_anything_nothing_is_known() -> None:
-    assert judged(look(None, None)).verdict is Verdict.UNKNOWN
+def test_without_any_booking_nothing_is_known() -> None:
+    assert judged(look(None, None)).verdict is Verdict.VACUOUS
     assert judged().verdict is Verdict.VACUOUS
 
 

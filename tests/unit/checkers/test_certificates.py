@@ -7,14 +7,15 @@ import random
 import pytest
 from busy_registers import BusyRegister, busy_history
 
-from faultline.checkers.linearizability import LinearizabilityChecker
+from faultline.checkers.linearizability import LinearizabilityChecker, kv
 from faultline.checkers.linearizability.certificates import Certificate, Configuration, Configurations, Relaxed
 from faultline.checkers.linearizability.engine.batch import check_columns
 from faultline.checkers.linearizability.engine.proofs import fault_of_refutation, frontier
 from faultline.checkers.linearizability.engine.registers import columns_of, register_columns
 from faultline.checkers.linearizability.operations import INFINITY, OBSERVE, SWAP, WRITE, RegisterOperation
 from faultline.checkers.linearizability.refutation import refute
-from faultline.checkers.linearizability.verify import fault_of, fault_of_relaxation, fault_of_set
+from faultline.checkers.linearizability.verifier import fault_of
+from faultline.checkers.linearizability.verify import fault_of_relaxation, fault_of_set
 from faultline.checkers.porcupine.budget import Budget
 from faultline.harness.history import History
 from faultline.harness.operation import Operation
@@ -132,7 +133,7 @@ def test_an_order_is_verified_by_replaying_it() -> None:
 def test_a_certificate_has_either_an_order_or_a_set() -> None:
     columns = columns_of(STALE)
     configurations = frontier(columns).configurations
-    assert fault_of(Certificate(columns)) == "it must have either an order or a set of configurations"
+    assert fault_of(Certificate(columns)) == "it must have one of an order, a set of configurations and a contradiction"
     assert fault_of(Certificate(columns, order=[], configurations=configurations)) != ""
 
 
@@ -167,6 +168,26 @@ def test_many_clients_with_unique_values_are_refuted_by_the_few_operations_that_
     assert len(refutation.certificate.relaxed) <= 6
     assert fault_of(refutation.certificate) == ""
     assert LinearizabilityChecker().check(history).verdict is Verdict.VIOLATION
+
+
+def _put_and_grown(answer: str) -> History:
+    """A long string that is replaced by p, to which a, b, c and d are appended; at last a get has the given answer."""
+    grown = [(f, f"<{number}>") for number in range(60) for f in ("append", "get")]
+    history, text = History(), ""
+    for f, value in [*grown, ("put", "p"), *((f, letter) for letter in "abcd" for f in ("append", "get"))]:
+        text = value if f == "put" else text + value if f == "append" else text
+        row = history.invoke(Operation(0, f, "k", None if f == "get" else value), 0, 0, "n1")
+        history.complete(row, ok(text if f == "get" else None), 0)
+    history.complete(history.invoke(Operation(1, "get", "k", None), 0, 1, "n1"), ok(answer), 0)
+    return history
+
+
+def test_the_few_operations_that_show_a_stale_get_of_a_string_are_guessed(monkeypatch: pytest.MonkeyPatch) -> None:
+    checks: list[int] = []
+    monkeypatch.setattr(kv, "check_columns", lambda columns, budget: checks.append(1) or check_columns(columns, budget))
+    result = LinearizabilityChecker("kv").check(_put_and_grown("pab"))
+    assert [len(finding.operations) for finding in result.findings] == [5] and len(checks) <= 25
+    assert LinearizabilityChecker("kv").check(_put_and_grown("pabcd")).verdict is Verdict.PASS
 
 
 def test_strings_of_fifty_clients_whose_texts_repeat_are_decided_key_by_key() -> None:

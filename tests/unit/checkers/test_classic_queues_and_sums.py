@@ -112,7 +112,7 @@ def test_identifiers_handed_out_twice_are_found_whatever_their_type():
 def test_distinct_identifiers_pass_and_unanswered_requests_say_nothing():
     history = history_of(op("generate", None, 1), op("generate", outcome="info"), op("generate", None, "1"))
     assert UniqueIdsChecker().check(history).verdict is Verdict.PASS
-    assert UniqueIdsChecker().check(history_of(op("generate", outcome="info"))).verdict is Verdict.UNKNOWN
+    assert UniqueIdsChecker().check(history_of(op("generate", outcome="info"))).verdict is Verdict.VACUOUS
 
 
 def test_an_answer_without_an_identifier_is_refused():
@@ -211,8 +211,8 @@ def test_the_first_the_worst_and_the_last_wrong_total_are_told():
     assert (detail["lowest"], detail["highest"]) == (5, 11)
 
 
-def test_a_bank_that_was_not_read_is_unknown_and_one_of_another_shape_is_refused():
-    assert BankChecker().check(history_of(TRANSFER)).verdict is Verdict.UNKNOWN
+def test_a_bank_that_was_not_read_is_vacuous_and_one_of_another_shape_is_refused():
+    assert BankChecker().check(history_of(TRANSFER)).verdict is Verdict.VACUOUS
     with pytest.raises(UsageError, match="instead of balances"):
         BankChecker().check(history_of(op("read", None, [1, 2])))
     with pytest.raises(UsageError, match="as a balance"):

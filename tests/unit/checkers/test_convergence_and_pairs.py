@@ -137,4 +137,4 @@ def test_a_half_nobody_wrote_is_found() -> None:
 
 
 def test_reads_before_every_write_say_nothing_about_causes() -> None:
-    assert judged(CausalPairsChecker(), read_pair(None, None)).verdict is Verdict.UNKNOWN
+    assert judged(CausalPairsChecker(), read_pair(None, None)).verdict is Verdict.VACUOUS

@@ -121,6 +121,32 @@ def _tangle(seed: int, transactions: int) -> History:
     return concurrent(*bodies, " ".join(f"r{key}{lists[key]}".replace(", ", ",") for key in lists))
 
 
+def _write_skews(count: int, *more: str) -> History:
+    """`count` pairs of transactions that miss each other's writes, each pair on keys of its own, and `more`."""
+    keys = [(chr(0x100 + 2 * n), chr(0x101 + 2 * n)) for n in range(count)]
+    bodies = (body for one, other in keys for body in (f"a{one}1 r{other}-", f"a{other}1 r{one}-"))
+    return concurrent(*bodies, *more)
+
+
+def test_of_each_shape_eight_cycles_are_looked_for_and_pairs_are_all_counted() -> None:
+    result = ListAppendChecker("serializable").check(_write_skews(20))
+    assert result.detail["component_count"] == 20
+    assert result.detail["anomalies"] == {"G-update": 8, "G2-item": 8, "write-skew": 20}
+
+
+def test_a_shape_that_was_not_shown_is_looked_for_in_the_last_component_too() -> None:
+    result = ListAppendChecker("serializable").check(_write_skews(20, "aa1 rb[1]", "ab1 ra[1]"))
+    assert (result.detail["component_count"], result.detail["anomalies"]["G1c"]) == (21, 1)
+    assert result.findings[0].anomaly == "G1c"
+
+
+def test_around_a_cycle_the_rounds_end_when_they_have_seen_each_edge_again() -> None:
+    size = 20_000
+    source = np.arange(2 * size, dtype=np.int64) // 2
+    target = (source + 1 + np.arange(2 * size) % 2) % size
+    assert raise_targets(np.zeros(size, dtype=np.int64), source, target) <= 2
+
+
 def test_a_huge_component_is_judged_within_its_budget() -> None:
     result = ListAppendChecker("serializable", steps=20_000).check(_tangle(1, 700))
     assert result.detail["components"][0] > 300

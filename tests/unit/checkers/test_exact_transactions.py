@@ -88,7 +88,7 @@ def test_options_go_to_inference_and_unknown_ones_are_refused():
 
 
 def test_models_that_forbid_nothing_visible_are_not_offered():
-    assert {"PRAM", "sequential", "linearizable"} & models().keys() == set()
+    assert {"PRAM", "monotonic-reads", "linearizable"} & models().keys() == set()
     with pytest.raises(UsageError, match="no model called `PRAM`"):
         judge("PRAM", plain_history())
 

@@ -12,10 +12,10 @@ from faultline.checkers.linearizability.generic import (
     check_operations_timeout,
     check_part,
     illegal_prefix,
-    is_linearization,
 )
 from faultline.checkers.linearizability.generic_search import Hooks, Walked, search_generic
 from faultline.checkers.linearizability.generic_tables import COMPARED_MAX
+from faultline.checkers.linearizability.replay import is_linearization
 from faultline.checkers.porcupine import PENDING, UNLIMITED, CheckResult, Model, NondeterministicModel, Operation
 from faultline.harness.errors import HarnessError
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from watched_clients import Clients
 
 from faultline.checkers.adapted import adapted, renamed
+from faultline.checkers.bookings import BookingsChecker
 from faultline.checkers.classic.bank import BankChecker
 from faultline.checkers.classic.counter import CounterChecker
 from faultline.checkers.classic.lock import LockChecker
@@ -13,27 +15,7 @@ from faultline.checkers.classic.queues import QueueChecker, TotalQueueChecker
 from faultline.checkers.classic.set_full import SetFullChecker
 from faultline.checkers.classic.unique_ids import UniqueIdsChecker
 from faultline.harness.incremental import incremental_checkers
-from faultline.harness.operation import Operation
 from faultline.harness.outcome import fail, info, ok
-
-
-class Clients:
-    """Clients of one twin: `begin` gives the row of an operation, `end` the rows that show a violation."""
-
-    def __init__(self, checker):
-        (self.twin,) = incremental_checkers([checker])
-        self.rows = 0
-
-    def begin(self, f, value=None, process=0):
-        self.twin.invoke(self.rows, Operation(process, f, "k", value))
-        self.rows += 1
-        return self.rows - 1
-
-    def end(self, row, outcome):
-        return self.twin.complete(row, outcome)
-
-    def do(self, f, value=None, answer=None, process=0):
-        return self.end(self.begin(f, value, process), ok(answer))
 
 
 def test_a_read_that_lacks_an_acknowledged_element_names_the_add_and_itself():
@@ -118,6 +100,22 @@ def test_a_wrong_read_of_a_bank_is_certain_and_a_right_one_is_not(read):
     assert bool(clients.do("read", answer=read)) is (read != {"a": 5, "b": 4})
 
 
+@pytest.mark.parametrize("answer", [["a", None], ["a", "b"], ["b", "b"], [None, None], ["a", "a"]])
+def test_a_day_that_is_split_given_to_another_guest_or_free_again_is_certain(answer):
+    clients = Clients(BookingsChecker())
+    clients.begin("book", "b", process=1)
+    assert not clients.do("book", "a", answer=["a", "a"])
+    assert bool(clients.do("bookings", answer=answer)) is (answer != ["a", "a"])
+
+
+def test_an_answer_asked_for_before_a_guest_was_named_may_name_none_and_a_guest_who_did_not_ask_is_certain():
+    clients = Clients(BookingsChecker())
+    early = clients.begin("bookings", process=1)
+    clients.do("book", "a", answer=["a", "a"])
+    assert not clients.end(early, ok([None, None]))
+    assert Clients(BookingsChecker()).do("bookings", answer=["a", "a"]) == (0,)
+
+
 def test_an_identifier_that_is_handed_out_twice_names_both():
     clients = Clients(UniqueIdsChecker())
     assert not clients.do("generate", answer=1)
@@ -134,4 +132,4 @@ def test_an_adapted_twin_sees_requests_and_answers_as_its_checker_does():
 
 
 def test_a_checker_without_a_twin_has_none_when_it_is_adapted():
-    assert incremental_checkers([adapted(LockChecker())]) == ()
+    assert incremental_checkers([adapted(LockChecker(lease_us=5))]) == ()

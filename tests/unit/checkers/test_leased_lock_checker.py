@@ -45,6 +45,12 @@ def test_an_owner_that_believes_in_its_lease_after_another_was_given_it_is_found
     assert anomalies(acquire(0, 5), acquire(1, 9), check(0)) == [TWO_HOLDERS]
 
 
+def test_an_operation_that_is_still_open_proves_no_belief() -> None:
+    history = story(acquire(0, 5), acquire(1, 9))
+    history.invoke(Operation(0, "check", "lock", None), 2, 0, "athens")
+    assert LeasedLockChecker().check(history).findings == ()
+
+
 @pytest.mark.parametrize(
     "between",
     [check(0, holds=False), (0, "release", None), (0, "abandon", None), check(0)],
@@ -66,5 +72,5 @@ def test_a_write_under_an_older_token_behind_one_under_a_newer_is_found_and_one_
     assert anomalies(*first, write(0, 5, 10, "late-write"), write(1, 9, 11)) == []
 
 
-def test_a_history_in_which_nobody_got_a_lease_is_judged_unknown() -> None:
-    assert LeasedLockChecker().check(story((0, "acquire", "duplicate-lease"))).verdict is Verdict.UNKNOWN
+def test_a_history_in_which_no_client_got_a_lease_is_vacuous() -> None:
+    assert LeasedLockChecker().check(story((0, "acquire", "duplicate-lease"))).verdict is Verdict.VACUOUS

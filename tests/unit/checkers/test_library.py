@@ -11,6 +11,7 @@ from faultline.checkers import (
     Model,
     NondeterministicModel,
     Operation,
+    Proof,
     Result,
     check,
 )
@@ -332,3 +333,62 @@ def test_a_pending_operation_is_pending_in_the_evidence_of_a_history():
     result = check("register", history)
     assert result.verdict is Verdict.VIOLATION
     assert Operation(0, ("write", 1), 0, UNKNOWN, PENDING) in result.evidence
+
+
+# -- certificates ---------------------------------------------------------------------------------------------------
+
+
+OVERTAKEN = [
+    Operation(0, ("enqueue", 1), 0, None, 1),
+    Operation(0, ("enqueue", 2), 2, None, 3),
+    Operation(1, "dequeue", 4, 2, 5),
+    Operation(1, "dequeue", 6, 1, 7),
+]
+
+
+@pytest.mark.parametrize(
+    ("model", "operations", "verdict"),
+    [
+        ("register", [WRITE_1, WRITE_2, STALE], Verdict.VIOLATION),
+        ("register", [WRITE_1, WRITE_2, FRESH], Verdict.PASS),
+        ("linearizable-queue", OVERTAKEN, Verdict.VIOLATION),
+        ("linearizable-queue", OVERTAKEN[:2], Verdict.PASS),
+        (
+            "linearizable-queue",
+            [Operation(0, ("enqueue", [1, None]), 0, None, 1), Operation(1, "dequeue", 2, [1, None], 3)],
+            Verdict.PASS,
+        ),
+        (
+            "linearizable-set",
+            [Operation(0, ("add", 1), 0, None, 1), Operation(0, "read", 2, {1, "b", None}, 3)],
+            Verdict.VIOLATION,
+        ),
+        (
+            "mutex",
+            [Operation(0, "acquire", 0, None, 1), Operation(1, "acquire", 2, None, 3)],
+            Verdict.VIOLATION,
+        ),
+    ],
+)
+def test_a_certificate_proves_the_verdict_also_when_it_comes_back_from_a_file(tmp_path, model, operations, verdict):
+    result = check(model, operations)
+    assert result.verdict is verdict
+    assert result.certificate.verify() is verdict
+    path = result.certificate.write(tmp_path / "proof.json")
+    assert path.read_bytes() == result.certificate.json()
+    assert Proof.read(path) == result.certificate
+    assert Proof.read(path).verify() is verdict
+
+
+def test_a_certificate_that_was_changed_is_refused(tmp_path):
+    path = check("linearizable-queue", OVERTAKEN).certificate.write(tmp_path / "proof.json")
+    path.write_bytes(path.read_bytes().replace(b'["dequeue",[null,2]', b'["dequeue",[null,3]'))
+    with pytest.raises(UsageError, match="do not break the rule"):
+        Proof.read(path).verify()
+
+
+def test_there_is_no_certificate_of_transactions_or_of_a_model_of_ones_own():
+    with pytest.raises(UsageError, match="nothing to prove"):
+        _ = check("serializable", [Operation(0, [("r", "x", None)], 0, [("r", "x", [])], 5)]).certificate
+    with pytest.raises(UsageError, match="a model of your own"):
+        _ = check(Bank, [MOVE, HALF]).certificate

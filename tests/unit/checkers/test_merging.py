@@ -25,7 +25,7 @@ def test_merging_takes_the_worst_verdict_and_adds_figures():
     "silent",
     [
         CheckResult(checker="c", verdict=Verdict.VACUOUS, sentence="Nothing."),
-        CheckResult(checker="c", verdict=Verdict.UNKNOWN, sentence="Nothing.", reason=Reason(cause=Cause.NOTHING_SEEN)),
+        CheckResult(checker="c", verdict=Verdict.VACUOUS, sentence="Nothing.", reason=Reason(cause=Cause.NOTHING_SEEN)),
     ],
     ids=["vacuous", "nothing seen"],
 )

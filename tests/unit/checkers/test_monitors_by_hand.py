@@ -9,8 +9,8 @@ from faultline.checkers.linearizability.decision import Legality, illegal, legal
 from faultline.checkers.linearizability.monitors import decision as deciding
 from faultline.checkers.linearizability.monitors.decision import decide
 from faultline.checkers.linearizability.monitors.queues import monitor_queue
-from faultline.checkers.linearizability.monitors.replay import replays
 from faultline.checkers.linearizability.monitors.sets import monitor_set
+from faultline.checkers.linearizability.replay import replays
 from faultline.checkers.porcupine import PENDING, UNLIMITED, Budget, Operation, check_operations
 from faultline.harness.errors import HarnessError, UsageError
 
@@ -291,3 +291,13 @@ def test_a_type_error_that_is_not_about_values_is_not_hidden(monkeypatch):
 )
 def test_a_replay_refuses_orders_that_prove_nothing(kind, history, order):
     assert not replays(kind, history, order)
+
+
+def test_two_reads_of_a_counter_with_too_many_additions_between_them_are_told():
+    adds = [Operation(0, ("add", 1), call, None, return_) for call, return_ in ((0, 20), (4, 5), (6, 7))]
+    reads = [Operation(1, ("read", None), call, seen, return_) for seen, call, return_ in ((1, 2, 3), (2, 8, 9))]
+    found = decide("counter", [*adds, *reads], UNLIMITED)
+    assert found.is_illegal and found.is_confirmed
+    assert found.reason == "2 additions began and ended between a read of 1 and a read of 2"
+    assert found.certificate is not None and found.core == (0, 1, 2, 3, 4)
+    assert decide("counter", [*adds[:2], *reads], UNLIMITED).is_legal

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from faultline.checkers.availability import AvailabilityChecker
@@ -78,20 +80,10 @@ UNKNOWN: dict[str, tuple[Checker, History, Reason]] = {
         MANY_WRITES,
         Reason(cause=Cause.TIME),
     ),
-    "reads that never succeeded": (
-        CounterChecker(),
-        history_of(("add", 1, info("timeout"))),
-        Reason(cause=Cause.NOTHING_SEEN),
-    ),
     "additions that were never read": (
         CounterChecker(),
         history_of(("add", 1, ok(None))),
         Reason(cause=Cause.NOT_READ_OUT),
-    ),
-    "reads of writes that never succeeded": (
-        CausalReverseChecker(),
-        history_of(("write", 1, ok(None))),
-        Reason(cause=Cause.NOTHING_SEEN),
     ),
     "a queue that was not emptied": (
         TotalQueueChecker(),
@@ -133,6 +125,17 @@ def test_what_is_unknown_says_why(case: str) -> None:
     checker, history, reason = UNKNOWN[case]
     result = checker.check(history, run_of(history))
     assert (result.verdict, result.reason) == (Verdict.UNKNOWN, reason)
+
+
+@pytest.mark.parametrize(
+    ("checker", "call"),
+    [(CounterChecker(), ("add", 1, info("timeout"))), (CausalReverseChecker(), ("write", 1, ok(None)))],
+    ids=["no read succeeded", "no read saw a write"],
+)
+def test_a_history_that_shows_the_checker_nothing_is_vacuous(checker: Checker, call: Any) -> None:
+    history = history_of(call)
+    result = checker.check(history, run_of(history))
+    assert (result.verdict, result.reason) == (Verdict.VACUOUS, Reason(cause=Cause.NOTHING_SEEN))
 
 
 def test_a_silence_that_the_harness_explains_is_unknown_for_that() -> None:

@@ -15,8 +15,8 @@ from faultline.checkers.linearizability.operations import (
     RegisterOperation,
     canonical,
 )
+from faultline.checkers.linearizability.replay import is_linearization
 from faultline.checkers.linearizability.search import illegal_prefix, search
-from faultline.checkers.linearizability.witness import is_linearization
 from faultline.checkers.porcupine import Budget, check_operations
 
 OK, ILLEGAL = Legality.LEGAL, Legality.ILLEGAL
@@ -84,7 +84,7 @@ def test_the_search_and_the_port_judge_alike(name):
     assert found.legality is expected
     assert check_operations(register_model(), referee_operations(history)) is (expected is OK)
     if expected is OK:
-        assert is_linearization([history[i] for i in found.order], history)
+        assert is_linearization(register_model(), referee_operations(history), found.order)
 
 
 def test_furthest_names_the_first_return_that_cannot_be_explained():
@@ -109,8 +109,8 @@ def test_a_spent_budget_is_unknown_and_says_how_far_it_came():
 )
 def test_a_false_witness_is_not_believed(order):
     history = operations((WRITE, None, 1, 0, 1), (OBSERVE, 1, None, 2, 3), (OBSERVE, 5, None, 4, INFINITY))
-    assert is_linearization([history[0], history[1]], history)
-    assert not is_linearization([history[row] for row in order], history)
+    assert is_linearization(register_model(), referee_operations(history), [0, 1])
+    assert not is_linearization(register_model(), referee_operations(history), order)
 
 
 def test_json_values_that_python_confuses_stay_apart():

@@ -155,5 +155,5 @@ def test_a_value_that_may_still_have_been_there_is_not_accused(steps: list[Step]
 
 
 def test_without_a_scan_nothing_is_known() -> None:
-    assert judged(write(1, 2, "a", 1)).verdict is Verdict.UNKNOWN
+    assert judged(write(1, 2, "a", 1)).verdict is Verdict.VACUOUS
     assert judged().verdict is Verdict.VACUOUS

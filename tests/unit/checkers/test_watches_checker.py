@@ -200,8 +200,8 @@ def test_a_list_is_not_compared_with_a_span_that_ends_within_its_entry() -> None
     assert anomalies(watch(), *attached, drain(*told, upto(9)), listed(9)) == ["wrong-state"]
 
 
-def test_without_any_event_the_verdict_is_unknown() -> None:
-    assert judged(watch(), drain(state(4), upto(5))).verdict is Verdict.UNKNOWN
+def test_without_any_event_the_verdict_is_vacuous() -> None:
+    assert judged(watch(), drain(state(4), upto(5))).verdict is Verdict.VACUOUS
 
 
 def test_a_watcher_that_was_told_states_after_gaps_was_told_something() -> None:

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from faultline.harness.commands import run_command
-from faultline.harness.conditions import settings_of, weather_of
+from faultline.harness.conditions import weather_of
 from faultline.harness.errors import UsageError
 from faultline.harness.plan import Plan, Weather
 from faultline.harness.planning import make_plan
@@ -21,12 +21,12 @@ def planned(request: RunRequest) -> Plan:
     return make_plan(request, resolve(request))
 
 
-def test_settings_become_weather_and_weather_settings() -> None:
+def test_settings_become_weather_whether_they_are_texts_or_numbers() -> None:
     weather = weather_of(PAGE_CACHE)
     assert (weather.disk, weather.fsync_us_max, weather.fsync_us_min) == ("page-cache", 20_000, Weather().fsync_us_min)
-    assert weather_of(settings_of(weather)) == weather
+    assert weather_of({"disk": "page-cache", "fsync_us_max": 20_000}) == weather
     assert weather_of({"loss": "0.1"}, weather) == msgspec.structs.replace(weather, loss=0.1)
-    assert settings_of(msgspec.UNSET) == settings_of(Weather()) == {}
+    assert weather_of({}) == Weather()
 
 
 @pytest.mark.parametrize(
@@ -38,9 +38,9 @@ def test_weather_that_there_is_not_is_refused(settings: dict[str, str]) -> None:
 
 
 def test_a_plan_has_the_weather_of_its_request_and_the_command_names_it() -> None:
-    request = RunRequest(system="consistent-core", weather=weather_of(PAGE_CACHE))
-    assert planned(request).weather == request.weather
-    assert "--weather fsync_us_max=20000 --weather disk=page-cache" in run_command(request)
+    request = RunRequest(system="consistent-core", weather={**PAGE_CACHE})
+    assert planned(request).weather == weather_of(PAGE_CACHE)
+    assert "--weather disk=page-cache --weather fsync_us_max=20000" in run_command(request)
 
 
 def test_calm_weather_is_written_as_it_was_before_disks_were_a_part_of_it() -> None:
@@ -54,6 +54,6 @@ def test_calm_weather_is_written_as_it_was_before_disks_were_a_part_of_it() -> N
 def test_weather_that_contradicts_itself_or_that_a_world_cannot_make_is_refused_at_planning(
     settings: dict[str, str], world: WorldName
 ) -> None:
-    request = RunRequest(system="consistent-core", world=world, weather=weather_of(settings))
+    request = RunRequest(system="consistent-core", world=world, weather={**settings})
     with pytest.raises(UsageError, match="weather"):
         planned(request)

@@ -136,6 +136,8 @@ WATCHED = [
     *(("paxos-kv", each) for each in ("register", "set", "counter", "transfer")),
     *(("quorum-register", "read-write"), ("partitioned-kv", "register"), ("range-kv", "register")),
     ("transactional-kv", "bank"),
+    *(("consistent-core", "sessions"), ("coordination-service", "locks")),
+    *(("consistent-core", "append"), ("transactional-kv", "txn-append"), ("transactional-kv", "write-skew")),
 ]
 
 
@@ -154,7 +156,7 @@ def test_runs_of_correct_systems_are_watched_and_never_stop(system, workload):
 
 
 def test_the_command_line_says_when_no_check_judges_while_the_run_goes_on(tmp_path, capsys):
-    for workload, is_told in (("append", True), ("register", False)):
+    for workload, is_told in (("cart", True), ("append", False)):
         request = msgspec.structs.replace(REQUEST, workload=workload, planted_bugs=(), faults=(), operations=10)
         carry_out(request, tmp_path, shrinks=False)
         assert ("--stop-at-violation has no effect" in capsys.readouterr().err) is is_told

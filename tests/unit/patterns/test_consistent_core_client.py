@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from faultline.harness.operation import Operation
-from faultline.harness.outcome import CAS_MISMATCH, Outcome
+from faultline.harness.outcome import CAS_MISMATCH, UNSUPPORTED, Outcome
 from faultline.harness.world.ports import NodeId
 from faultline.systems_under_test.reference.consistent_core.system import ConsistentCore
 from faultline.systems_under_test.reference.raft.client import NO_SESSION
@@ -27,7 +27,7 @@ from faultline.systems_under_test.reference.shared.client_messages import (
     SessionHeartbeat,
     SetValue,
 )
-from faultline.systems_under_test.reference.shared.open_operation import TIMEOUT, UNSUPPORTED
+from faultline.systems_under_test.reference.shared.open_operation import TIMEOUT
 from faultline.testing.fake_ports import FakePorts
 
 MEMBERS = tuple(map(NodeId, ("athens", "byzantium", "cyrene")))

@@ -17,7 +17,7 @@ from faultline.systems_under_test.patterns.data_replication.idempotent_receiver 
 )
 from faultline.systems_under_test.patterns.data_replication.session_expiry import SessionExpiry
 from faultline.systems_under_test.reference.raft.key_value_store import KeyValueStore, encode_command
-from faultline.systems_under_test.reference.raft.sessions import discard_policy
+from faultline.systems_under_test.reference.raft.parts import discard_policy
 from faultline.systems_under_test.reference.raft.settings import RaftSettings
 from faultline.systems_under_test.reference.shared.client_messages import ClientCommand
 from faultline.systems_under_test.reference.shared.key_commands import Increment

@@ -6,6 +6,7 @@ import pytest
 from client_story import ClientStory
 
 from faultline.harness.errors import UsageError
+from faultline.harness.outcome import UNSUPPORTED
 from faultline.harness.system import NodeSystem
 from faultline.systems_under_test.patterns.data_replication.version_vector import EMPTY_VECTOR, VersionVector
 from faultline.systems_under_test.reference.quorum_kv.client import NOT_ENOUGH_NODES
@@ -20,7 +21,7 @@ from faultline.systems_under_test.reference.quorum_kv.node import NO_QUORUM, OBS
 from faultline.systems_under_test.reference.quorum_kv.options import KeyValueSettings
 from faultline.systems_under_test.reference.quorum_kv.planted_bugs import BUGS
 from faultline.systems_under_test.reference.quorum_kv.system import QuorumKeyValueStore
-from faultline.systems_under_test.reference.shared.open_operation import TIMEOUT, UNSUPPORTED
+from faultline.systems_under_test.reference.shared.open_operation import TIMEOUT
 
 CONTEXT = VersionVector({"athens": 2})
 

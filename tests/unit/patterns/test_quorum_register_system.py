@@ -6,6 +6,7 @@ import pytest
 from client_story import ClientStory
 
 from faultline.harness.errors import UsageError
+from faultline.harness.outcome import UNSUPPORTED
 from faultline.harness.system import NodeSystem
 from faultline.systems_under_test.reference.quorum_register.coordinator import (
     NO_QUORUM_TO_ASK,
@@ -22,7 +23,7 @@ from faultline.systems_under_test.reference.quorum_register.options import Regis
 from faultline.systems_under_test.reference.quorum_register.planted_bugs import BUGS
 from faultline.systems_under_test.reference.quorum_register.stamped_copies import Copy, StampedCopies
 from faultline.systems_under_test.reference.quorum_register.system import QuorumRegister
-from faultline.systems_under_test.reference.shared.open_operation import TIMEOUT, UNSUPPORTED
+from faultline.systems_under_test.reference.shared.open_operation import TIMEOUT
 from faultline.systems_under_test.reference.shared.replica_requests import QuorumAnswers
 from faultline.testing.fake_ports import FakePorts
 from faultline.testing.memory_storage import MemoryStorage, keep_nothing

@@ -6,7 +6,7 @@ import pytest
 
 from faultline.harness.invariant import Breach
 from faultline.systems_under_test.patterns.data_partitioning.fixed_partitions import NotEnoughClusterNodes
-from faultline.systems_under_test.patterns.data_partitioning.ring_assignment import RingAssignment
+from faultline.systems_under_test.patterns.data_partitioning.token_ring import RingAssignment
 from faultline.systems_under_test.reference.partitioned_kv.invariants import (
     OneJoinsAtATime,
     OwnersFollowTheRing,

@@ -7,8 +7,11 @@ from random import Random
 
 import pytest
 
-from faultline.systems_under_test.patterns.data_replication.checksummed_record import HEADER_BYTES, CorruptLog
-from faultline.systems_under_test.patterns.data_replication.file_header import FILE_HEADER_BYTES
+from faultline.systems_under_test.patterns.data_replication.file_format import (
+    FILE_HEADER_BYTES,
+    HEADER_BYTES,
+    CorruptLog,
+)
 from faultline.systems_under_test.patterns.data_replication.segmented_log import (
     EntryCompacted,
     ForeignLog,

@@ -45,6 +45,24 @@ def test_what_was_synced_survives_every_crash() -> None:
     assert all(content.startswith(b"durable") for content in contents(lambda disk: disk.append("log", b"-more")))
 
 
+def test_a_sync_that_is_put_off_leaves_its_files_and_names_to_the_next_one() -> None:
+    def change(disk: PageCacheDisk) -> None:
+        for name in ("log", "new"):
+            disk.append(name, b"-more")
+            disk.want_sync(name)
+        disk.want_folder_sync()
+        disk.begin_sync().put_off()
+
+    def change_and_sync(disk: PageCacheDisk) -> None:
+        change(disk)
+        assert disk.want_folder_sync()
+        disk.begin_sync().finish()
+
+    assert len(names_left(change, "log")) > 1
+    for disk in after_power_losses(change_and_sync, "log"):
+        assert (disk.read("log"), disk.read("new")) == (b"durable-more", b"-more")
+
+
 def test_a_later_write_survives_an_earlier_one_which_then_reads_as_zeros() -> None:
     def two(disk: PageCacheDisk) -> None:
         disk.append("log", b"A" * (2 * UNIT - 7))

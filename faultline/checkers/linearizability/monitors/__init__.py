@@ -5,7 +5,6 @@ lifetimes    values that go in once and come out once; queues and stacks are mad
              arranges them in the native kernel
 decision     the monitor, then another engine where it hands over, each answer verified
 as_registers values of a set, mutexes and locks as registers, for the engine that judges those
-replay       the proof that an order is legal, on an ordinary object
 """
 
 from faultline.checkers.linearizability.monitors.decision import decide

@@ -21,11 +21,14 @@ from heapq import heappop, heappush
 from itertools import accumulate
 from typing import Any
 
+from faultline.checkers.linearizability.certificates import Contradiction
 from faultline.checkers.linearizability.data_types import UNKNOWN, Call
 from faultline.checkers.linearizability.decision import Decision, hand_over, illegal, legal
 from faultline.checkers.porcupine.model import PENDING, Operation
 
 __all__ = ["monitor_counter"]
+
+_SUM = "impossible sum"
 
 
 def monitor_counter(operations: Sequence[Operation[Call, Any]]) -> Decision:
@@ -74,7 +77,8 @@ def _out_of_bounds(
         if not done_up + begun_down <= seen <= begun_up + done_down:
             core = [position for position in adds if operations[position].call <= operations[read].return_]
             bounds = f"{done_up + begun_down} and {begun_up + done_down}"
-            return illegal([read, *core], f"a read saw {seen}, and the counter was between {bounds}")
+            reason = f"a read saw {seen}, and the counter was between {bounds}"
+            return illegal([read, *core], reason, Contradiction(_SUM, (read,)))
     return None
 
 
@@ -108,17 +112,19 @@ def _paired(
     for read in reads:
         count, rest = divmod(operations[read].output, amount)
         if rest or count < 0:
-            return illegal([read, *adds], f"a read saw {operations[read].output}, and every addition is of {amount}")
+            reason = f"a read saw {operations[read].output}, and every addition is of {amount}"
+            return illegal([read, *adds], reason, Contradiction(_SUM, (read,)))
         counts.setdefault(count, []).append(read)
     since, until = _places(operations, counts, len(adds))
     backwards = next((place for place in range(len(adds)) if since[place] > until[place]), None)
     if backwards is not None:
         return _read_backwards(operations, counts, backwards + 1)
     if max(counts, default=0) > len(adds):
-        return illegal([*counts[max(counts)], *adds], "a read saw more than was ever added")
+        highest = counts[max(counts)]
+        return illegal([*highest, *adds], "a read saw more than was ever added", Contradiction(_SUM, (highest[0],)))
     moments = _pair(operations, adds, since, until)
-    if moments is None:
-        return illegal(range(len(operations)), "the reads leave no room for every addition that was acknowledged")
+    if isinstance(moments, int):
+        return _cramped(operations, adds, counts, moments)
     return legal(_arranged(operations, moments, counts, nothing))
 
 
@@ -146,13 +152,14 @@ def _read_backwards(operations: Sequence[Operation[Call, Any]], counts: dict[int
     earlier = min(higher, key=lambda read: operations[read].return_)
     adds = [position for position, operation in enumerate(operations) if operation.input[0] == "add"]
     seen = operations[earlier].output, operations[later].output
-    return illegal([earlier, later, *adds], f"the counter was read as {seen[0]} and after that as {seen[1]}")
+    reason = f"the counter was read as {seen[0]} and after that as {seen[1]}"
+    return illegal([earlier, later, *adds], reason, Contradiction(_SUM, (earlier, later)))
 
 
 def _pair(
     operations: Sequence[Operation[Call, Any]], adds: Sequence[int], since: Sequence[float], until: Sequence[float]
-) -> list[tuple[float, int]] | None:
-    """Return moments for additions such that the n-th of them falls into the n-th place; None when there are none.
+) -> list[tuple[float, int]] | int:
+    """Return moments for additions such that the n-th of them falls into the n-th place; the first place without one.
 
     The windows of places are in order, so places are taken in order. Additions and places that may wait for ever need
     no partner: the former never happened, the latter were never reached.
@@ -172,7 +179,7 @@ def _pair(
             if operations[add].return_ == PENDING:
                 break
             if since[place] > operations[add].return_:
-                return None
+                return place
         else:
             while called < len(by_call) and operations[by_call[called]].call <= until[place]:
                 heappush(open_, (operations[by_call[called]].return_, by_call[called]))
@@ -180,11 +187,35 @@ def _pair(
             while open_ and open_[0][1] in taken:
                 heappop(open_)
             if not open_:
-                return None
+                return place
             add = heappop(open_)[1]
         taken.add(add)
         paired.append((max(since[place], operations[add].call), add))
     return sorted(paired)
+
+
+def _cramped(
+    operations: Sequence[Operation[Call, Any]], adds: Sequence[int], counts: dict[int, list[int]], place: int
+) -> Decision:
+    """Return the decision for two reads with too many additions between them, as none fits into `place`.
+
+    Each addition fits into a run of places, so what cannot be paired has a run of places with too many additions that
+    fit nowhere else, or too few that fit there (Hall's theorem; a run, because the places are in order). The earliest
+    deadline fails at the end of such a run: at the last read that saw `place` or fewer. With too few, a read is out of
+    bounds already: additions that fit between two reads are those called by the second that did not precede the first.
+    """
+    reads = [(count, read) for count, some in counts.items() for read in some]
+    lower = [(operations[read].call, count, read) for count, read in reads if count <= place]
+    end, count, last = max(lower, default=(-PENDING, 0, 0))
+    calls = sorted(operations[add].call for add in adds if operations[add].return_ < end)
+    core = [last, *(add for add in adds if lower and operations[add].call <= operations[last].return_)]
+    for fewer, read in reads:
+        between = len(calls) - bisect_right(calls, operations[read].return_)
+        if between > count - fewer and operations[read].return_ < end:
+            seen = f"between a read of {operations[read].output} and a read of {operations[last].output}"
+            reason = f"{between} additions began and ended {seen}"
+            return illegal([read, *core], reason, Contradiction(_SUM, (read, last)))
+    return illegal(range(len(operations)), "the reads leave no room for every addition that was acknowledged")
 
 
 def _arranged(

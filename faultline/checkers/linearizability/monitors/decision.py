@@ -4,8 +4,9 @@ A monitor decides from the shape of a history instead of searching, and only for
 with an order that proves the history legal, with a *core*, operations that are illegal by themselves, or with the
 reason why it cannot decide. Then the history is judged as a register if it can be one (`as_registers`), or searched.
 
-Nothing is taken on trust. An order that a monitor found is replayed on an ordinary object; its core is given to the
-generic search, and through it to the port, which must refuse it too, as far as a small budget reaches.
+Nothing is taken on trust. An order that a monitor found is replayed on an ordinary object. The rule that it says is
+broken is looked up (`contradictions`); a core without one is given to the generic search, which must refuse it too, as
+far as a small budget reaches.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from faultline.checkers.common.words import counted
+from faultline.checkers.linearizability.certificates import Certificate, ObjectCalls
 from faultline.checkers.linearizability.data_types import MODEL_FACTORIES, Call
 from faultline.checkers.linearizability.decision import Decision, hand_over
 from faultline.checkers.linearizability.generic import check_part
@@ -24,9 +26,10 @@ from faultline.checkers.linearizability.monitors.as_registers import decide_as_r
 from faultline.checkers.linearizability.monitors.counters import monitor_counter
 from faultline.checkers.linearizability.monitors.locks import monitor_lock
 from faultline.checkers.linearizability.monitors.queues import monitor_queue
-from faultline.checkers.linearizability.monitors.replay import replays
 from faultline.checkers.linearizability.monitors.sets import monitor_set
 from faultline.checkers.linearizability.monitors.stacks import monitor_stack
+from faultline.checkers.linearizability.replay import replays
+from faultline.checkers.linearizability.verifier import fault_of
 from faultline.checkers.porcupine.budget import Budget
 from faultline.checkers.porcupine.model import PENDING, Operation
 from faultline.harness.errors import HarnessError, UsageError
@@ -108,6 +111,14 @@ def _replayed(data_type: str, operations: Sequence[Operation[Call, Any]], found:
 def _confirmed(data_type: str, operations: Sequence[Operation[Call, Any]], found: Decision) -> Decision:
     core = [operations[position] for position in found.core]
     model = MODEL_FACTORIES[data_type].model()
+    if found.contradiction is not None:
+        certificate = Certificate(ObjectCalls(model, operations, data_type), contradiction=found.contradiction)
+        if fault := fault_of(certificate):
+            raise HarnessError(
+                f"The certificate of the {data_type} monitor does not hold: {fault}.",
+                f"Report this as a bug of Faultline, with the operations: {list(operations)[:50]!r}.",
+            )
+        return replace(found, certificate=certificate, is_confirmed=True)
     budget = Budget(CONFIRMATION_STEPS_MAX + CONFIRMATION_STEPS_PER_OPERATION * len(core))
     checked = check_part(model, core, budget, hooks_for(data_type))
     if checked.is_legal:

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
+from faultline.checkers.linearizability.certificates import Contradiction
 from faultline.checkers.linearizability.data_types import UNKNOWN, Call
 from faultline.checkers.linearizability.decision import Decision, hand_over, illegal, legal
 from faultline.checkers.porcupine.model import PENDING, Operation
@@ -64,7 +65,8 @@ def monitor_lock(operations: Sequence[Operation[Call, Any]]) -> Decision:
         if first.end > second.begin:
             clients = operations[first.acquire].input[1], operations[second.acquire].input[1]
             core = [*first.operations(), *second.operations()]
-            return illegal(core, f"clients {clients[0]!r} and {clients[1]!r} held the lock at the same time")
+            reason = f"clients {clients[0]!r} and {clients[1]!r} held the lock at the same time"
+            return illegal(core, reason, Contradiction("two holders", (first.acquire, second.acquire)))
     # Positions of all holds, one after the other; a hold that was not released ends with its acquire.
     order = [position for hold in holds for position in (hold.acquire, hold.release)]
     return legal([position for position in order if position is not None])
@@ -84,14 +86,16 @@ def _holds(
         operation = operations[position]
         if operation.input[0] == "acquire":
             if acquired is not None and operation.return_ != PENDING:
-                return illegal([acquired, position], f"client {client!r} acquired the lock twice without releasing it")
+                reason = f"client {client!r} acquired the lock twice without releasing it"
+                return illegal([acquired, position], reason, Contradiction("two holders", (acquired, position)))
             # A pending acquire is left away.
             acquired = position if operation.return_ != PENDING else acquired
         elif acquired is not None:
             holds.append(_Hold(operations[acquired].return_, operation.call, acquired, position))
             acquired = None
         elif operation.return_ != PENDING:
-            return illegal([position], f"client {client!r} released a lock that it did not hold")
+            reason = f"client {client!r} released a lock that it did not hold"
+            return illegal([position], reason, Contradiction("taken too often", (position,)))
     if acquired is not None:
         holds.append(_Hold(operations[acquired].return_, PENDING, acquired, None))
     return holds

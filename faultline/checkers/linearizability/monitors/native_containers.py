@@ -8,7 +8,7 @@ from typing import Any
 
 from faultline.checkers.linearizability.data_types import Call
 from faultline.checkers.linearizability.engine.native import kernel
-from faultline.checkers.linearizability.monitors.lifetimes import Container, Lifetime
+from faultline.checkers.linearizability.monitors.lifetimes import Container, Lifetime, Lifetimes
 from faultline.checkers.porcupine.model import Operation
 from faultline.harness.errors import HarnessError
 
@@ -19,7 +19,7 @@ _TYPES = (*["int64_t[]"] * 4, "int32_t[]", "int32_t[]")
 
 
 def arrange_natively(
-    lifetimes: Sequence[Lifetime],
+    lifetimes: Lifetimes,
     container: Container,
     operations: Sequence[Operation[Call, Any]],
     moments: Mapping[int, float],
@@ -58,11 +58,10 @@ def arrange_natively(
     return order[: max(length, 0)].tolist(), [lifetimes[number] for number in illegal[: max(-length, 0)]]
 
 
-def _columns(lifetimes: Sequence[Lifetime], end: float) -> tuple[array[int], ...]:
+def _columns(lifetimes: Lifetimes, end: float) -> tuple[array[Any], ...]:
     """Return calls and returns of puts and takes, and their positions; a value that stays is taken after the end."""
-    if not lifetimes:
-        return (*[array("q")] * 4, *[array("i")] * 2)
-    *times, puts, takes = zip(*lifetimes, strict=True)
     after = end + 1
-    wide = [array("q", [time if time < after else after for time in column]) for column in times]
-    return (*wide, array("i", puts), array("i", takes))
+    ends = (lifetimes.take_call, lifetimes.take_return)
+    taken = [array("q", [time if time < after else after for time in column]) for column in ends]
+    put = [array("q", column) for column in (lifetimes.put_call, lifetimes.put_return)]
+    return (*put, *taken, array("i", lifetimes.put), array("i", lifetimes.take))

@@ -16,12 +16,14 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Any
 
+from faultline.checkers.linearizability.certificates import Contradiction
 from faultline.checkers.linearizability.data_types import Call
 from faultline.checkers.linearizability.decision import Decision, hand_over, illegal, legal
 from faultline.checkers.linearizability.monitors.lifetimes import (
     NEVER,
     Container,
     Lifetime,
+    Lifetimes,
     empty_moments,
     read_container,
     stretched,
@@ -50,9 +52,7 @@ def monitor_queue(operations: Sequence[Operation[Call, Any]]) -> Decision:
     return hand_over("which values the dequeues without an answer took has to be searched")
 
 
-def _decide(
-    lifetimes: Sequence[Lifetime], container: Container, operations: Sequence[Operation[Call, Any]]
-) -> Decision:
+def _decide(lifetimes: Lifetimes, container: Container, operations: Sequence[Operation[Call, Any]]) -> Decision:
     moments = empty_moments(lifetimes, operations, container.empties)
     natively = (
         None
@@ -64,13 +64,15 @@ def _decide(
         first, second = overtaken
         core = [*first.operations(), *second.operations(), *_optional([first, second], container, operations)]
         values = operations[first.put].input[1], operations[second.put].input[1]
-        return illegal(core, f"{values[1]!r} was enqueued after {values[0]!r} and dequeued before it")
+        reason = f"{values[1]!r} was enqueued after {values[0]!r} and dequeued before it"
+        return illegal(core, reason, Contradiction("overtaken", (first.put, second.put)))
     if isinstance(moments, tuple):
         empty, inside = moments
         core = [position for lifetime in inside for position in lifetime.operations()]
         return illegal(
             [empty, *core, *_optional(inside, container, operations)],
             "a dequeue found nothing although something was in the queue all the time",
+            Contradiction("never empty", (empty, *(lifetime.put for lifetime in inside))),
         )
     return legal(_arranged(lifetimes, moments, operations) if natively is None else natively[0])
 
@@ -83,7 +85,7 @@ def _optional(
     return sorted(container.unanswered, key=lambda position: operations[position].call)[:stayed]
 
 
-def _overtaken(lifetimes: Sequence[Lifetime]) -> tuple[Lifetime, Lifetime] | None:
+def _overtaken(lifetimes: Lifetimes) -> tuple[Lifetime, Lifetime] | None:
     """Two values of which the first certainly came in before the second, and certainly left after it."""
     by_return = sorted(lifetimes, key=lambda lifetime: lifetime.put_return)
     last: Lifetime | None = None
@@ -98,9 +100,7 @@ def _overtaken(lifetimes: Sequence[Lifetime]) -> tuple[Lifetime, Lifetime] | Non
     return None
 
 
-def _arranged(
-    lifetimes: Sequence[Lifetime], moments: dict[int, float], operations: Sequence[Operation[Call, Any]]
-) -> list[int]:
+def _arranged(lifetimes: Lifetimes, moments: dict[int, float], operations: Sequence[Operation[Call, Any]]) -> list[int]:
     """A linearization: the values before each moment of emptiness together, in an order both intervals allow."""
     cuts = sorted(set(moments.values()))
     parts: list[list[Lifetime]] = [[] for _ in range(len(cuts) + 1)]

@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
+from faultline.checkers.linearizability.certificates import Contradiction
 from faultline.checkers.linearizability.data_types import UNKNOWN, Call
 from faultline.checkers.linearizability.decision import Decision, hand_over, illegal, legal
 from faultline.checkers.porcupine.model import PENDING, Operation
@@ -169,7 +170,8 @@ def _placed(
     if add is None:
         if is_seen:
             saw = [*found.saw, *([] if remove is None else [remove])]
-            return illegal(saw[:1], f"{value!r} was seen in the set and was never added")
+            reason = f"{value!r} was seen in the set and was never added"
+            return illegal(saw[:1], reason, Contradiction("seen while out", (saw[0],)))
         for miss in found.missed:
             moments[miss] = operations[miss].call
         return found.missed
@@ -217,8 +219,14 @@ def _refused(
     first = min(saw, key=lambda position: operations[position].return_)
     last = max(saw, key=lambda position: operations[position].call)
     if operations[add].call > operations[first].return_:
-        return illegal([add, first], f"{value!r} was seen in the set before the add of it began")
-    if miss is None and remove is not None:
-        return illegal([add, remove, last], f"{value!r} was seen in the set after it had been removed")
+        reason = f"{value!r} was seen in the set before the add of it began"
+        return illegal([add, first], reason, Contradiction("seen while out", (first,)))
+    if miss is None:
+        assert remove is not None, "without a remove only a miss, or an early sight, is refused"
+        reason = f"{value!r} was seen in the set after it had been removed"
+        return illegal([add, remove, last], reason, Contradiction("seen while out", (last, remove)))
     core = [each for each in (add, first, last, miss, remove, found.pending_remove) if each is not None]
-    return illegal(core, f"{value!r} was missed although it was in the set all the time")
+    reason = f"{value!r} was missed although it was in the set all the time"
+    # A remove that never returned saw nothing; that it was called after the miss suffices without it.
+    is_seen_later = last in (*found.saw, found.remove) and operations[last].call > operations[miss].return_
+    return illegal(core, reason, Contradiction("missed while in", (miss, first, *[last][: int(is_seen_later)])))

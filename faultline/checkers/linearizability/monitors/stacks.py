@@ -23,6 +23,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from faultline.checkers.linearizability.certificates import Contradiction
 from faultline.checkers.linearizability.data_types import Call
 from faultline.checkers.linearizability.decision import Decision, hand_over, illegal, legal
 from faultline.checkers.linearizability.minimise import minimise
@@ -30,6 +31,7 @@ from faultline.checkers.linearizability.monitors.lifetimes import (
     NEVER,
     Container,
     Lifetime,
+    Lifetimes,
     empty_moments,
     read_container,
     stretched,
@@ -67,27 +69,27 @@ def monitor_stack(operations: Sequence[Operation[Call, Any]]) -> Decision:
     return hand_over("which values the pops without an answer took has to be searched")
 
 
-def _decide(
-    lifetimes: Sequence[Lifetime], container: Container, operations: Sequence[Operation[Call, Any]]
-) -> Decision:
+def _decide(lifetimes: Lifetimes, container: Container, operations: Sequence[Operation[Call, Any]]) -> Decision:
     moments = empty_moments(lifetimes, operations, container.empties)
     if isinstance(moments, tuple):
         empty, inside = moments
         return illegal(
             [empty, *_positions(inside, container, operations)],
             "a pop found nothing although something was on the stack all the time",
+            Contradiction("never empty", (empty, *(lifetime.put for lifetime in inside))),
         )
     stuck, order = _peeled(lifetimes, container, operations, moments)
     if stuck:
         core = _core(stuck, container, operations)
         values = ", ".join(repr(operations[lifetime.put].input[1]) for lifetime in core[:4])
         reason = f"no order of pushes and pops is that of a stack, among the {len(core)} values {values}"
-        return illegal(_positions(core, container, operations), reason)
+        contradiction = Contradiction("no bottom", tuple(lifetime.put for lifetime in core))
+        return illegal(_positions(core, container, operations), reason, contradiction)
     return legal(order)
 
 
 def _peeled(
-    lifetimes: Sequence[Lifetime],
+    lifetimes: Lifetimes,
     container: Container,
     operations: Sequence[Operation[Call, Any]],
     moments: Mapping[int, float],
@@ -116,7 +118,7 @@ def _core(
     """Return few of the stuck values of which none can be peeled either."""
 
     def is_stuck(some: Sequence[Lifetime]) -> bool:
-        return bool(_peeled(some, container, operations, {})[0])
+        return bool(_peeled(Lifetimes.of(some), container, operations, {})[0])
 
     found, _ = minimise(stuck, is_stuck, lambda _value, _all: [None], CORE_CHECKS_MAX)
     return found
@@ -131,7 +133,7 @@ class _Cut(NamedTuple):
     position: int
 
 
-def _peel(lifetimes: Sequence[Lifetime], end: float) -> tuple[list[Lifetime], list[_Cut]]:
+def _peel(lifetimes: Lifetimes, end: float) -> tuple[list[Lifetime], list[_Cut]]:
     """Return the values that cannot be peeled, and the places of the operations of those that can."""
     import numpy as np
 

@@ -20,12 +20,12 @@ from faultline.harness.world.simulated.storage import Disk, DiskSync, SimulatedD
 from faultline.harness.world.simulated.trace import SimulatedTrace
 from faultline.harness.world.weather import draw, salt, uniform
 
-__all__ = ["BuildNode", "SimulatedHost"]
+__all__ = ["BuildNode", "SimulatedHost", "SimulatedTimer"]
 
 BuildNode = Callable[["SimulatedHost"], Node]
 
 
-class _Timer:
+class SimulatedTimer:
     """A timer of one incarnation of a node. A paused node's timer waits, a dead one's is forgotten."""
 
     __slots__ = ("callback", "host", "incarnation", "interval_us")
@@ -38,6 +38,17 @@ class _Timer:
 
     def cancel(self) -> None:
         self.callback = None
+
+    @property
+    def is_due(self) -> bool:
+        """True when the timer would call its node, should it ring now."""
+        host = self.host
+        return self.callback is not None and self.incarnation == host.incarnation and not host.paused
+
+    def skip(self) -> None:
+        """Let this ring pass unheard; a timer that repeats rings again after its interval."""
+        if self.interval_us:
+            self.host.set_timer(self, self.interval_us)
 
     def fire(self) -> None:
         host, callback = self.host, self.callback
@@ -104,7 +115,7 @@ class SimulatedHost:
         if self.node is None:
             return
         now_us = self.scheduler.now_us
-        if self._waiting and draw(self._disk_salt ^ 2, now_us) & 1:
+        if self._waiting and self._sync is not None and draw(self._disk_salt ^ 2, now_us) & 1:
             self._release_a_prefix(now_us)
         process_only = not power_off and draw(self._disk_salt ^ 64, now_us) & 1 == 0
         self.disk.crash(self._disk_salt, now_us, process_only=process_only)
@@ -180,13 +191,14 @@ class SimulatedHost:
         self._sync = self.disk.begin_sync()
         self._sync_covers = self._syncs_wanted
         done_us = now_us + uniform(self._disk_salt ^ 4, now_us, *self._fsync_us)
-        self.scheduler.at(done_us, self._end_sync, self.incarnation)
+        self.scheduler.at(done_us, self.end_sync, self.incarnation)
 
-    def _end_sync(self, incarnation: int) -> None:
+    def end_sync(self, incarnation: int) -> None:
+        """End the fsync that `incarnation` began: its data are durable, and the messages behind it leave."""
         if incarnation != self.incarnation or self._sync is None:
             return
         if self.paused:
-            self.deferred.append((self._end_sync, (incarnation,)))
+            self.deferred.append((self.end_sync, (incarnation,)))
             return
         self._sync.finish()
         self._sync = None
@@ -198,15 +210,27 @@ class SimulatedHost:
         if self._syncs_wanted > covered:
             self._begin_sync()
 
+    def syncs_now(self, incarnation: int) -> bool:
+        """Return whether the fsync that this incarnation began would end, should its time have come now."""
+        return incarnation == self.incarnation and self._sync is not None and not self.paused
+
+    def put_off_sync(self) -> None:
+        """End the fsync under way without any effect: the next one makes its data durable and releases its messages."""
+        assert self._sync is not None, "only an fsync under way is put off"
+        self._sync.put_off()
+        self._sync = None
+        if self._syncs_wanted > self._sync_covers:
+            self._begin_sync()
+
     def _release_a_prefix(self, now_us: int) -> None:
         """The fsync under way had just ended, and some of the messages behind it had left, when the crash came."""
-        assert self._sync is not None, "messages wait only for an fsync under way"
+        assert self._sync is not None, "there is an fsync under way that can have ended"
         self._sync.finish()
         ready = [(to, message) for covers, to, message in self._waiting if covers <= self._sync_covers]
         for to, message in ready[: uniform(self._disk_salt ^ 8, now_us, 0, len(ready) + 1)]:
             self.links[to].send(message)
 
-    def set_timer(self, timer: _Timer, delay_us: int) -> None:
+    def set_timer(self, timer: SimulatedTimer, delay_us: int) -> None:
         scheduler = self.scheduler
         scheduler.at(scheduler.now_us + self.clock.true_delay_us(delay_us), timer.fire)
 
@@ -228,13 +252,13 @@ class _TimersPort:
     def __init__(self, host: SimulatedHost) -> None:
         self._host = host
 
-    def after(self, delay_us: int, callback: Callable[[], None]) -> _Timer:
-        timer = _Timer(self._host, callback, 0)
+    def after(self, delay_us: int, callback: Callable[[], None]) -> SimulatedTimer:
+        timer = SimulatedTimer(self._host, callback, 0)
         self._host.set_timer(timer, delay_us)
         return timer
 
-    def every(self, interval_us: int, callback: Callable[[], None]) -> _Timer:
-        timer = _Timer(self._host, callback, interval_us)
+    def every(self, interval_us: int, callback: Callable[[], None]) -> SimulatedTimer:
+        timer = SimulatedTimer(self._host, callback, interval_us)
         self._host.set_timer(timer, interval_us)
         return timer
 

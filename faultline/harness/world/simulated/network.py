@@ -72,12 +72,13 @@ class Link:
             arrival_us = self.last_arrival_us
         self.last_arrival_us = arrival_us
         scheduler.sequence = sequence = scheduler.sequence + 1
-        heappush(scheduler.heap, (arrival_us, sequence, self._arrive, (message, now_us)))
+        heappush(scheduler.heap, (arrival_us, sequence, self.arrive, (message, now_us)))
         if not self.plain and self._happens(0x20, now_us, self.quality.duplicate + self._traffic.weather.duplicate):
             later_us = arrival_us + (draw(self._salt ^ 0x40, now_us) * _DUPLICATE_AFTER_US_MAX >> 24)
-            scheduler.at(later_us, self._arrive, message, now_us)
+            scheduler.at(later_us, self.arrive, message, now_us)
 
-    def _arrive(self, message: Any, send_us: int) -> None:
+    def arrive(self, message: Any, send_us: int) -> None:
+        """Hand over a message that was sent at `send_us`, or lose it to a cut."""
         if self._traffic.records is not None:
             self._traffic.note(self, message, send_us, -1 if self.cut else self._scheduler.now_us)
         if not self.cut:

@@ -183,6 +183,10 @@ class PageCacheDisk:
         self._wanted.append((self._asked, None))
         return True
 
+    def want_names_again(self) -> None:
+        """Let the next `want_folder_sync` ask for all names that are not durable; files are wanted until they are."""
+        self._names_asked = 0
+
     def begin_sync(self) -> CachedSync:
         """Start a sync of all that is wanted now."""
         return CachedSync(self, self._asked)
@@ -275,3 +279,6 @@ class CachedSync:
 
     def finish(self) -> None:
         self._disk.settle(self._number)
+
+    def put_off(self) -> None:
+        self._disk.want_names_again()

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import Any
 
-__all__ = ["ScheduledEvent", "Scheduler"]
+__all__ = ["InterceptingScheduler", "ScheduledEvent", "Scheduler"]
 
 ScheduledEvent = tuple[int, int, Callable[..., Any], tuple[Any, ...]]
 
@@ -43,5 +43,30 @@ class Scheduler:
         while heap and not self._stopped and heap[0][0] <= until_us:
             self.now_us, _, action, arguments = heappop(heap)
             action(*arguments)
+            count += 1
+        self.events += count
+
+
+class InterceptingScheduler(Scheduler):
+    """A scheduler that shows each event to `intercept(event)` first, and leaves out those for which it returns True.
+
+    The number of an event is the same in two runs of a plan up to the first event that one of them leaves out, so a
+    number names "the same event" in the other run. The interceptor may act in the event's place, and may schedule.
+    """
+
+    __slots__ = ("_intercept",)
+
+    def __init__(self, intercept: Callable[[ScheduledEvent], bool]) -> None:
+        super().__init__()
+        self._intercept = intercept
+
+    def run(self, until_us: int) -> None:
+        heap, count = self.heap, 0
+        self._stopped = False
+        while heap and not self._stopped and heap[0][0] <= until_us:
+            event = heappop(heap)
+            self.now_us = event[0]
+            if not self._intercept(event):
+                event[2](*event[3])
             count += 1
         self.events += count

@@ -22,6 +22,9 @@ class DiskSync(Protocol):
     def finish(self) -> None:
         """Make durable what the sync covers."""
 
+    def put_off(self) -> None:
+        """Come to nothing: the next sync does this one's work too."""
+
 
 class Disk(Protocol):
     """The files of one node, kept over crashes. `Storage` calls reach it through the node's outbox."""
@@ -183,3 +186,8 @@ class Sync:
         for file, count in self._files:
             file.settle(count)
         self._disk._durable_names = self._names
+
+    def put_off(self) -> None:
+        disk = self._disk
+        disk._wanted = [*(file for file, _ in self._files if file not in disk._wanted), *disk._wanted]
+        disk._names_changed = True

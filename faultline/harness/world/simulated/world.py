@@ -20,19 +20,28 @@ from faultline.harness.world.simulated.storage import SimulatedDisk
 from faultline.harness.world.simulated.trace import SimulatedTrace
 from faultline.harness.world.weather import salt, uniform
 
-__all__ = ["SimulatedClient", "SimulatedWorld"]
+__all__ = ["BOOT_US_MAX", "SimulatedClient", "SimulatedWorld"]
 
-_BOOT_US_MAX = 20_000
+BOOT_US_MAX = 20_000
+"""The time within which every node is started."""
 
 
 class SimulatedWorld:
     """The cluster and the clients of one run in virtual time. One plan is one execution."""
 
-    def __init__(self, plan: Plan, system: NodeSystem, errors: list[str], *, record_messages: bool = False) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        system: NodeSystem,
+        errors: list[str],
+        *,
+        record_messages: bool = False,
+        scheduler: Scheduler | None = None,
+    ) -> None:
         """`errors` takes what goes wrong in clients: theirs is the harness's side, a node's crash is the system's."""
         self.plan = plan
         self._errors = errors
-        self.scheduler = Scheduler()
+        self.scheduler = scheduler or Scheduler()
         self.trace = SimulatedTrace(self.scheduler, system.invariants())
         self.network = SimulatedNetwork(self.scheduler, plan.weather, plan.seed, plan.nodes, record=record_messages)
         self._system = system
@@ -45,7 +54,7 @@ class SimulatedWorld:
         """Start every node, within the first few milliseconds."""
         for name, host in self.hosts.items():
             host.on_crash = self._note_crash
-            delay_us = uniform(salt(self.plan.seed, "boot", name), 0, 0, _BOOT_US_MAX)
+            delay_us = uniform(salt(self.plan.seed, "boot", name), 0, 0, BOOT_US_MAX)
             self.scheduler.at(delay_us, self._boot_once, host)
 
     def _boot_once(self, host: SimulatedHost) -> None:

@@ -19,7 +19,7 @@ round trip and never an answer from the wrong place. Control messages carry the 
 
 so at no time do two nodes serve it. The nodes' part is in `partition_host`, the coordinator's memory in
 `cluster_directory`, its repeated messages in `retried_messages`. `token_ring` is the variant whose partitions grow with
-the nodes, and `ring_assignment` gives partitions to nodes by such a ring.
+the nodes, and gives partitions of equal size to nodes by such a ring.
 
 *Invariants.* FXP-I1 a key's partition is the same at all times and places. FXP-I2 the table has one owner per
 partition, and one node at a time serves it. FXP-I3 acknowledged writes survive moves. FXP-I4 when all is quiet, each

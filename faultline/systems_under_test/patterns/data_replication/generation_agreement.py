@@ -42,7 +42,6 @@ from faultline.systems_under_test.patterns.data_replication.leader_and_followers
     VoteCounted,
 )
 from faultline.systems_under_test.patterns.data_replication.quorum import QuorumTracker
-from faultline.systems_under_test.patterns.data_replication.write_ahead_log import WriteAheadLog
 
 __all__ = ["GenerationAgreement", "GenerationPromised", "NewGeneration"]
 
@@ -72,7 +71,7 @@ class GenerationAgreement:
         self._me = context.ports.node_id
         self._members = context.members
         self._clock: GenerationClock = context.clock
-        self._log: WriteAheadLog = context.log
+        self._log = context.log
         self._generation = 0
         self._promises = QuorumTracker(self._members)
 

@@ -40,14 +40,14 @@ from __future__ import annotations
 import msgspec
 
 from faultline.harness.world.ports import Storage
-from faultline.systems_under_test.patterns.data_replication.checksummed_record import (
+from faultline.systems_under_test.patterns.data_replication.file_format import (
     CorruptLog,
+    LogUnusable,
     encode_record,
     read_record,
     record_positions,
     was_torn,
 )
-from faultline.systems_under_test.patterns.data_replication.segmented_log import LogUnusable
 
 __all__ = ["COMPACT_BYTES", "CorruptLog", "GenerationClock", "LogUnusable"]
 

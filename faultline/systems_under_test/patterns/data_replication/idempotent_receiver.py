@@ -100,6 +100,10 @@ class Session(Generic[Response]):
 class DiscardPolicy(Protocol):
     """The decision which answers of a client may be forgotten: by its requests alone, so that all servers agree."""
 
+    @property
+    def responses_max(self) -> int | None:
+        """The most answers that are kept of a client; None without a bound."""
+
     def discard(self, session: Session[Response], request_number: int, acknowledged: int) -> None:
         """Discard old answers after `request_number` was executed; the client has the answer to `acknowledged`."""
 
@@ -111,24 +115,27 @@ class LastResponses:
     """The policy that keeps the last `count` answers."""
 
     def __init__(self, count: int = SAVED_RESPONSES_MAX) -> None:
-        self.count = count
+        self.responses_max = count
 
     def discard(self, session: Session[Response], request_number: int, acknowledged: int) -> None:
         """Discard the oldest answer when there is one too many."""
-        while len(session.responses) > self.count:
+        while len(session.responses) > self.responses_max:
             session.discard_below(min(session.responses) + 1)
 
     def refuse_in_flight(self, in_flight: int) -> None:
         """Raise UsageError when more requests may be in flight than answers are kept."""
-        if in_flight > self.count:
+        if in_flight > self.responses_max:
             raise UsageError(
-                f"With {in_flight} requests in flight and {self.count} saved answers, a retry may find its own gone.",
+                f"With {in_flight} requests in flight and {self.responses_max} saved answers, a retry may find its own"
+                " gone.",
                 f"Set saved_responses_max to at least {in_flight}.",
             )
 
 
 class OneAtATime:
     """The policy that keeps the newest answer alone: for clients that wait for each answer before they ask again."""
+
+    responses_max = 1
 
     def discard(self, session: Session[Response], request_number: int, acknowledged: int) -> None:
         """Discard all earlier answers: a new request shows that its client has them."""
@@ -145,6 +152,8 @@ class OneAtATime:
 
 class Acknowledged:
     """The policy that keeps unacknowledged answers: with any number in flight, none is forgotten too early."""
+
+    responses_max = None
 
     def discard(self, session: Session[Response], request_number: int, acknowledged: int) -> None:
         """Discard the answers *below* the acknowledged number."""
@@ -166,6 +175,11 @@ class ClientSessions(Generic[Response]):
     def __len__(self) -> int:
         """Return the number of sessions."""
         return len(self._sessions)
+
+    @property
+    def responses_max(self) -> int | None:
+        """The most answers that are kept of a client; None without a bound."""
+        return self._policy.responses_max
 
     def register(self, client_id: int) -> None:
         """Open a session; `client_id` is the index of the log entry that registers the client."""

@@ -53,11 +53,11 @@ import msgspec
 from faultline.harness.world.ports import NodeId, Ports, Timer
 from faultline.systems_under_test.patterns.data_replication.generation_clock import GenerationClock
 from faultline.systems_under_test.patterns.data_replication.heartbeat import FailureDetector
-from faultline.systems_under_test.patterns.data_replication.write_ahead_log import WriteAheadLog
 
 __all__ = [
     "BecameLeader",
     "CandidateSeen",
+    "ElectedLog",
     "ElectionContext",
     "ElectionListener",
     "ElectionTiming",
@@ -141,6 +141,18 @@ class ElectionListener(Protocol):
         """End the work of a leader."""
 
 
+class ElectedLog(Protocol):
+    """The log as an election sees it: its end decides who may lead."""
+
+    @property
+    def last_index(self) -> int:
+        """The index of the newest entry."""
+
+    @property
+    def last_generation(self) -> int:
+        """The generation of the newest entry."""
+
+
 class ElectionTiming(msgspec.Struct, frozen=True, kw_only=True):
     """The shortest silence of a leader that starts an election, and the interval at which unanswered messages are
     repeated.
@@ -164,7 +176,7 @@ class ElectionContext:
 
     ports: Ports
     members: tuple[NodeId, ...]
-    log: WriteAheadLog
+    log: ElectedLog
     clock: GenerationClock
     listener: ElectionListener
     on_timeout: Callable[[], None]

@@ -36,19 +36,20 @@ Sources: Patterns of Distributed Systems ch. 9, "Bypassing the log"; Ongaro's th
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
 from faultline.harness.world.ports import NodeId, Trace
-from faultline.systems_under_test.patterns.data_replication.replicated_log import ReplicatedLog
+from faultline.systems_under_test.patterns.data_replication.high_water_mark import HighWaterMark
 
 __all__ = [
     "IndexReadServed",
     "LeaderLeaseReads",
     "LeaderReads",
     "LeaseReadServed",
+    "LedLog",
     "LocalReads",
     "Read",
     "ReadIndexReads",
@@ -77,6 +78,37 @@ class Read(NamedTuple):
 
 
 Serve = Callable[[Read], None]
+
+
+class LedLog(Protocol):
+    """The replicated log as a leader's reads see it: how far it is applied, and whom the followers still follow."""
+
+    last_applied: int
+    high_water_mark: HighWaterMark
+
+    @property
+    def followers(self) -> Mapping[NodeId, Any]:
+        """The followers of this leader; none at a server that is alone."""
+
+    @property
+    def generation(self) -> int:
+        """The present generation of this server."""
+
+    @property
+    def next_correlation_id(self) -> int:
+        """The number of the next request: an answer with this number or a higher one is to one sent from now on."""
+
+    def send_heartbeats(self) -> None:
+        """Ask every follower whether it still follows."""
+
+    def quorum_acknowledged_id(self) -> int:
+        """Return the highest request number such that a majority answered it or a later one."""
+
+    def quorum_contact_us(self, own_us: int) -> int | None:
+        """Return when the requests were sent that a majority answered; None when no majority has."""
+
+    def stamp_us(self) -> int:
+        """Return the time that dates requests, and so the leader's lease."""
 
 
 class LeaderReads(Protocol):
@@ -115,7 +147,7 @@ class LocalReads:
 class ReadIndexReads:
     """Reads that are answered once a majority has answered a request that was sent after the read arrived."""
 
-    def __init__(self, log: ReplicatedLog, serve: Serve, trace: Trace) -> None:
+    def __init__(self, log: LedLog, serve: Serve, trace: Trace) -> None:
         self._log = log
         self._serve = serve
         self._trace = trace
@@ -157,7 +189,7 @@ class LeaderLeaseReads:
     """Reads that are answered at once while the lease lasts; without one the leader steps down (LOG-R22)."""
 
     def __init__(
-        self, log: ReplicatedLog, serve: Serve, step_down: Callable[[Read], None], trace: Trace, lease_us: int
+        self, log: LedLog, serve: Serve, step_down: Callable[[Read], None], trace: Trace, lease_us: int
     ) -> None:
         self._log = log
         self._serve = serve

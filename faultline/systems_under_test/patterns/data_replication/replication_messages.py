@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import msgspec
 
-from faultline.systems_under_test.patterns.data_replication.write_ahead_log import LogEntry
+from faultline.systems_under_test.patterns.data_replication.log_entry import LogEntry
 
 __all__ = [
     "EntriesTruncated",

@@ -47,14 +47,16 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from faultline.harness.world.ports import Storage
-from faultline.systems_under_test.patterns.data_replication.checksummed_record import (
+from faultline.systems_under_test.patterns.data_replication.file_format import (
+    FILE_HEADER_BYTES,
     CorruptLog,
+    FileHeader,
+    LogUnusable,
     encode_record,
     read_record,
     record_positions,
     was_torn,
 )
-from faultline.systems_under_test.patterns.data_replication.file_header import FILE_HEADER_BYTES, FileHeader
 
 __all__ = [
     "EntryCompacted",
@@ -69,10 +71,6 @@ __all__ = [
 ]
 
 FIRST_INDEX = 1
-
-
-class LogUnusable(Exception):
-    """The log takes no writes: it was not recovered, or a write failed and the content of the disk is unknown."""
 
 
 class EntryCompacted(LookupError):

@@ -33,13 +33,13 @@ CHECK_INTERVAL_US = 10_000_000
 class SessionExpiry:
     """A leader's record of its clients' signs of life: in memory only, and begun anew with each leadership."""
 
-    __slots__ = ("_checked_us", "_clock", "_interval_us", "_leading_since_us", "_seen_us", "_timeout_us")
+    __slots__ = ("_checked_us", "_clock", "_interval_us", "_leading_since_us", "_seen_us", "timeout_us")
 
     def __init__(
         self, clock: Clock, timeout_us: int = SESSION_TIMEOUT_US, check_interval_us: int = CHECK_INTERVAL_US
     ) -> None:
         self._clock = clock
-        self._timeout_us = timeout_us
+        self.timeout_us = timeout_us
         self._interval_us = check_interval_us
         self._leading_since_us = 0
         self._checked_us = 0
@@ -64,7 +64,7 @@ class SessionExpiry:
         Their end is to be proposed to the log.
         """
         self._checked_us = self._clock.monotonic_us()
-        oldest_us = self._checked_us - self._timeout_us
+        oldest_us = self._checked_us - self.timeout_us
         seen, since_us = self._seen_us, self._leading_since_us
         return tuple(client_id for client_id in client_ids if seen.get(client_id, since_us) < oldest_us)
 

@@ -39,7 +39,7 @@ from zlib import crc32
 import msgspec
 
 from faultline.harness.world.ports import Storage
-from faultline.systems_under_test.patterns.data_replication.file_header import FILE_HEADER_BYTES, FileHeader
+from faultline.systems_under_test.patterns.data_replication.file_format import FILE_HEADER_BYTES, FileHeader
 
 __all__ = [
     "CorruptSnapshot",

@@ -44,7 +44,8 @@ from typing import NamedTuple
 import msgspec
 
 from faultline.harness.world.ports import Storage
-from faultline.systems_under_test.patterns.data_replication.checksummed_record import CorruptLog
+from faultline.systems_under_test.patterns.data_replication.file_format import CorruptLog
+from faultline.systems_under_test.patterns.data_replication.log_entry import COMPACTED, DATA, NO_OP, LogEntry
 from faultline.systems_under_test.patterns.data_replication.segmented_log import (
     EntryCompacted,
     LogUnusable,
@@ -64,29 +65,9 @@ __all__ = [
     "WriteAheadLog",
 ]
 
-DATA = 0
-"""The kind of an entry that carries a client's command."""
-
-NO_OP = 1
-"""The kind of the entry by which a new leader learns which entries are committed."""
-
-
-COMPACTED = -2
-"""In the place of a generation: the entry was discarded below the low-water mark, and is not known here any more."""
-
 
 class EntryAbsent(LookupError):
     """The log has no entry at this index."""
-
-
-class LogEntry(msgspec.Struct, frozen=True, array_like=True):
-    """One entry: its index, the generation of the leader that made it, its kind, the command, wall time at append."""
-
-    index: int
-    generation: int
-    kind: int
-    data: bytes
-    time_us: int = 0
 
 
 class ClosedSegment(NamedTuple):

@@ -17,8 +17,7 @@ from typing import Any
 import msgspec
 
 from faultline.harness.world.ports import Clock, Network, NodeId, Ports, RandomSource, Storage, Timers, Trace
-from faultline.systems_under_test.patterns.data_replication.leader_and_followers import Handlers
-from faultline.systems_under_test.reference.raft.server import RaftServer, ServerExtension
+from faultline.systems_under_test.reference.raft.extension import ExtendedServer, ServerExtension
 from faultline.systems_under_test.reference.shared.client_messages import (
     ClientRequest,
     ClientResponse,
@@ -26,6 +25,7 @@ from faultline.systems_under_test.reference.shared.client_messages import (
     RegisterClientRequest,
     RegisterClientResponse,
 )
+from faultline.systems_under_test.reference.shared.handler_table import Handlers
 
 __all__ = ["FORWARDING_MESSAGES", "ForwardedAnswer", "ForwardedRequest", "Forwarding", "RelayingPorts"]
 
@@ -90,7 +90,7 @@ class RelayingPorts:
 class Forwarding(ServerExtension):
     """Passes on what only the leader can do; its server must have been given the `RelayingPorts` of `ports`."""
 
-    def __init__(self, server: RaftServer) -> None:
+    def __init__(self, server: ExtendedServer) -> None:
         self._server = server
 
     def handlers(self) -> Handlers:
@@ -103,7 +103,7 @@ class Forwarding(ServerExtension):
     def takes(self, source: NodeId, request: Any) -> bool:
         """Pass `request` on if another server leads, as far as this one knows, and it was not passed on before."""
         server = self._server
-        leader = server.election.leader_id
+        leader = server.leader_id
         if server.leads or leader in (None, server.ports.node_id) or isinstance(source, _RelayedClient):
             return False
         server.ports.trace.sometimes("request-forwarded")

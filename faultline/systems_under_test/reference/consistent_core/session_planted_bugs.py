@@ -15,8 +15,7 @@ from faultline.systems_under_test.patterns.data_replication.write_ahead_log impo
 from faultline.systems_under_test.reference.raft.client import KeyValueClient
 from faultline.systems_under_test.reference.raft.key_value_server import KeyValueServer
 from faultline.systems_under_test.reference.raft.key_value_store import Applied, KeyValueStore
-from faultline.systems_under_test.reference.raft.parts import Parts
-from faultline.systems_under_test.reference.raft.sessions import discard_policy
+from faultline.systems_under_test.reference.raft.parts import Parts, discard_policy
 from faultline.systems_under_test.reference.shared.client_messages import ClientRequest, ClientResponse
 from faultline.systems_under_test.reference.shared.planted_bugs import PlantedBugs
 

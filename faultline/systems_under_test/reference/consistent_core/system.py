@@ -52,6 +52,7 @@ from faultline.harness.invariant import Invariant
 from faultline.harness.options import FormerOption
 from faultline.harness.promises import Asked
 from faultline.harness.system import OptionDescription, PlantedBug
+from faultline.harness.universe import Domains
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.reference.consistent_core.features import FEATURES
 from faultline.systems_under_test.reference.consistent_core.forwarding import (
@@ -104,6 +105,8 @@ class ConsistentCore:
         "consistent-core",
     )
     functions = FUNCTIONS
+    # A command that no batch can hold is refused for good, and batches that wait for long never catch up with clients.
+    domains = Domains(options={"batch_linger_ms": ("5", "20"), "batch_size_bytes": ("256", "1024", "65536")})
     options: Mapping[str, OptionDescription] = OPTIONS
     tuning: Mapping[str, OptionDescription] = SETTINGS
     former_options: Mapping[str, FormerOption] = FORMER_OPTIONS

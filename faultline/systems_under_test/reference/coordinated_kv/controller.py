@@ -27,14 +27,14 @@ from typing import Any
 from faultline.harness.outcome import Outcome
 from faultline.harness.world.ports import Ports
 from faultline.systems_under_test.patterns.data_partitioning.fixed_partitions import NotEnoughClusterNodes
-from faultline.systems_under_test.reference.coordinated_kv.core_session import CoreSession, WatchedPath
+from faultline.systems_under_test.reference.coordinated_kv.core import Core, WatchedPath
 from faultline.systems_under_test.reference.coordinated_kv.membership import MEMBERS
 from faultline.systems_under_test.reference.coordinated_kv.messages import (
     AlterInSync,
     ControllerActed,
     LeadershipResigned,
 )
-from faultline.systems_under_test.reference.coordinated_kv.options import CoordinatedSettings
+from faultline.systems_under_test.reference.coordinated_kv.settings import DataNodeSettings
 from faultline.systems_under_test.reference.coordinated_kv.table import (
     Appointments,
     ClusterTable,
@@ -62,7 +62,7 @@ class Controller:
 
     appointments: type[Appointments] = Appointments
 
-    def __init__(self, ports: Ports, settings: CoordinatedSettings, session: CoreSession) -> None:
+    def __init__(self, ports: Ports, settings: DataNodeSettings, session: Core) -> None:
         self._ports = ports
         self._settings = settings
         self._session = session

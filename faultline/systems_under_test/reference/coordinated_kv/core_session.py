@@ -15,6 +15,7 @@ from faultline.harness.operation import Operation
 from faultline.harness.outcome import Outcome
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.cluster_management.lease import HeldLease
+from faultline.systems_under_test.reference.coordinated_kv.core import Done, Enter, WatchedPath
 from faultline.systems_under_test.reference.coordinated_kv.options import CoordinatedSettings
 from faultline.systems_under_test.reference.leases_and_watches.client import ServicedClient
 from faultline.systems_under_test.reference.leases_and_watches.messages import (
@@ -29,7 +30,7 @@ from faultline.systems_under_test.reference.shared.client_messages import (
     RegisterClientResponse,
 )
 
-__all__ = ["OF_THE_CORE", "CoreSession", "WatchedPath"]
+__all__ = ["OF_THE_CORE", "CoreSession"]
 
 OF_THE_CORE = (
     ClientResponse,
@@ -42,40 +43,13 @@ OF_THE_CORE = (
 )
 """The messages of the core to its clients."""
 
-Done = Callable[[Outcome], None]
-
-
-class WatchedPath:
-    """The values at and below a path, as far as events have told."""
-
-    def __init__(self, changed: Callable[[], None]) -> None:
-        self.values: dict[str, Any] = {}
-        self.is_known = False
-        self.changed = changed
-
-    def take(self, items: list[list[Any]]) -> bool:
-        """Take the items that a watch of the core's client delivered; return whether they brought news."""
-        for item in items:
-            if item[0] == "state":
-                self.is_known = True
-                self.values = dict(item[2])
-            elif item[0] == "event":
-                self._take_event(*item[3:])
-        return any(item[0] != "upto" for item in items)
-
-    def _take_event(self, key: str, value: Any, is_deleted: bool) -> None:
-        if is_deleted:
-            self.values.pop(key, None)
-        else:
-            self.values[key] = value
-
 
 class CoreSession:
-    """One node's session with the core."""
+    """One node's session with the core: implements `Core`."""
 
-    def __init__(
-        self, ports: Ports, settings: CoordinatedSettings, enter: Callable[[Callable[[], None]], None]
-    ) -> None:
+    messages = OF_THE_CORE
+
+    def __init__(self, ports: Ports, settings: CoordinatedSettings, enter: Enter) -> None:
         core = settings.core_members
         self._client = ServicedClient(ports, core, core[0], settings.core)
         self._enter = enter

@@ -35,8 +35,8 @@ from faultline.systems_under_test.reference.coordinated_kv.messages import (
     ReplicaStored,
     ReplicateWrite,
 )
-from faultline.systems_under_test.reference.coordinated_kv.options import CoordinatedSettings
 from faultline.systems_under_test.reference.coordinated_kv.replicas import ReplicaStore
+from faultline.systems_under_test.reference.coordinated_kv.settings import DataNodeSettings
 from faultline.systems_under_test.reference.coordinated_kv.table import NO_NODE, Entry
 from faultline.systems_under_test.reference.shared.key_commands import Command, GetValue, executed
 
@@ -77,7 +77,7 @@ class PartitionLeader:
     """One leadership: it ends when another entry of the table names another leader, generation or lease."""
 
     def __init__(
-        self, ports: Ports, settings: CoordinatedSettings, store: ReplicaStore, partition: int, entry: Entry
+        self, ports: Ports, settings: DataNodeSettings, store: ReplicaStore, partition: int, entry: Entry
     ) -> None:
         self._ports = ports
         self._settings = settings

@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from faultline.harness.outcome import Outcome
 from faultline.harness.world.ports import Ports
-from faultline.systems_under_test.reference.coordinated_kv.core_session import CoreSession
+from faultline.systems_under_test.reference.coordinated_kv.core import Core
 from faultline.systems_under_test.reference.coordinated_kv.messages import MembershipBegan
 
 __all__ = ["MEMBERS", "Membership"]
@@ -28,7 +28,7 @@ _TRY_AGAIN_US = 50_000
 class Membership:
     """One node's membership; `began` is called with each new incarnation."""
 
-    def __init__(self, ports: Ports, session: CoreSession, began: Callable[[], None]) -> None:
+    def __init__(self, ports: Ports, session: Core, began: Callable[[], None]) -> None:
         self._ports = ports
         self._session = session
         self._began = began

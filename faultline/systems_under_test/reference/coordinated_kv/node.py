@@ -22,7 +22,7 @@ from faultline.harness.world.ports import READY, NodeId, NodeStatus, Ports
 from faultline.systems_under_test.patterns.data_partitioning.partition_host import Answer
 from faultline.systems_under_test.patterns.data_replication.singular_update_queue import SingularUpdateQueue, crash
 from faultline.systems_under_test.reference.coordinated_kv.controller import TABLE, Controller
-from faultline.systems_under_test.reference.coordinated_kv.core_session import OF_THE_CORE, CoreSession
+from faultline.systems_under_test.reference.coordinated_kv.core import Core, Enter
 from faultline.systems_under_test.reference.coordinated_kv.leading import PartitionLeader
 from faultline.systems_under_test.reference.coordinated_kv.membership import Membership
 from faultline.systems_under_test.reference.coordinated_kv.messages import (
@@ -45,8 +45,8 @@ from faultline.systems_under_test.reference.coordinated_kv.messages import (
     TableSeen,
     TableTaken,
 )
-from faultline.systems_under_test.reference.coordinated_kv.options import CoordinatedSettings
 from faultline.systems_under_test.reference.coordinated_kv.replicas import ReplicaStore
+from faultline.systems_under_test.reference.coordinated_kv.settings import DataNodeSettings
 from faultline.systems_under_test.reference.coordinated_kv.table import ClusterTable, Entry, table_of
 from faultline.systems_under_test.reference.shared.handler_table import HandlerTable
 
@@ -74,11 +74,13 @@ class DataParts:
 class DataNode:
     """One data node: implements `Node` over its ports."""
 
-    def __init__(self, ports: Ports, settings: CoordinatedSettings, parts: DataParts) -> None:
+    def __init__(
+        self, ports: Ports, settings: DataNodeSettings, parts: DataParts, session: Callable[[Enter], Core]
+    ) -> None:
         self.ports = ports
         self._settings = settings
         self._parts = parts
-        self.session = CoreSession(ports, settings, self._enter)
+        self.session = session(self._enter)
         self.membership = parts.membership(ports, self.session, self._follow_the_table)
         self.controller = parts.controller(ports, settings, self.session)
         self.store = parts.store(ports)
@@ -97,7 +99,7 @@ class DataNode:
                 AlterInSync: lambda source, wish: self.controller.wish(source, wish),
                 LeadershipResigned: lambda source, wish: self.controller.wish(source, wish),
                 _Task: lambda _, task: task.run(),
-                **dict.fromkeys(OF_THE_CORE, self.session.receive),
+                **dict.fromkeys(self.session.messages, self.session.receive),
             }
         )
         self._queue: SingularUpdateQueue[tuple[NodeId, Any], None] = SingularUpdateQueue(

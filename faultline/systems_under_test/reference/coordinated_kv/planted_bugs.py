@@ -13,8 +13,8 @@ from faultline.systems_under_test.reference.coordinated_kv.controller import TAB
 from faultline.systems_under_test.reference.coordinated_kv.leading import PartitionLeader, Respond
 from faultline.systems_under_test.reference.coordinated_kv.messages import AlterInSync
 from faultline.systems_under_test.reference.coordinated_kv.node import DataNode, DataParts
-from faultline.systems_under_test.reference.coordinated_kv.options import CoordinatedSettings
 from faultline.systems_under_test.reference.coordinated_kv.replicas import Replica, ReplicaStore
+from faultline.systems_under_test.reference.coordinated_kv.settings import DataNodeSettings
 from faultline.systems_under_test.reference.coordinated_kv.table import (
     Appointments,
     ClusterTable,
@@ -190,7 +190,7 @@ class _AnswersStayBehind(PartitionLeader):
     """
 
     def __init__(
-        self, ports: Ports, settings: CoordinatedSettings, store: ReplicaStore, partition: int, entry: Entry
+        self, ports: Ports, settings: DataNodeSettings, store: ReplicaStore, partition: int, entry: Entry
     ) -> None:
         store.replica(partition).answers.clear()
         super().__init__(ports, settings, store, partition, entry)

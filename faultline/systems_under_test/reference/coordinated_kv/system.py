@@ -21,16 +21,19 @@ from faultline.harness.feature import Feature
 from faultline.harness.invariant import Invariant
 from faultline.harness.promises import Asked
 from faultline.harness.system import OptionDescription, PlantedBug
+from faultline.harness.universe import Domains
 from faultline.harness.world.ports import READY, Node, NodeId, NodeStatus, Ports
 from faultline.systems_under_test.reference.coordinated_kv.client import FUNCTIONS, CoordinatedClient
+from faultline.systems_under_test.reference.coordinated_kv.core_session import CoreSession
 from faultline.systems_under_test.reference.coordinated_kv.features import FEATURES
 from faultline.systems_under_test.reference.coordinated_kv.invariants import coordinated_invariants
 from faultline.systems_under_test.reference.coordinated_kv.messages import MESSAGES
 from faultline.systems_under_test.reference.coordinated_kv.node import DataNode
 from faultline.systems_under_test.reference.coordinated_kv.options import OPTIONS, SETTINGS, CoordinatedSettings
 from faultline.systems_under_test.reference.coordinated_kv.planted_bugs import BUGS
-from faultline.systems_under_test.reference.leases_and_watches.extension import ServiceParts, serviced_server
+from faultline.systems_under_test.reference.leases_and_watches.extension import ServiceParts
 from faultline.systems_under_test.reference.leases_and_watches.messages import SERVICE_MESSAGES
+from faultline.systems_under_test.reference.leases_and_watches.server import serviced_server
 from faultline.systems_under_test.reference.raft.messages import RAFT_MESSAGES
 from faultline.systems_under_test.reference.raft.parts import Parts
 from faultline.systems_under_test.reference.shared.clock_faults import has_runaway_clocks
@@ -62,6 +65,13 @@ class CoordinatedKv:
     functions = FUNCTIONS
     usual_workload = "register"
     usual_nodes = 6
+    # Moving a partition takes some fifty messages one after the other. With 20 ms each that is longer than the bound of
+    # recovery, and with 40 ms a cluster answers no client at all.
+    domains = Domains(
+        nodes=(6, 6, 6, 7, 8, 9),
+        options={"client_timeout_ms": ("500", "2000")},
+        weather={"latency_us_max": (600, 5_000, 10_000), "fsync_us_max": (200, 5_000, 10_000), "loss": (0.01, 0.02)},
+    )
     options: Mapping[str, OptionDescription] = OPTIONS
     tuning: Mapping[str, OptionDescription] = SETTINGS
     planted_bugs: Mapping[str, PlantedBug] = BUGS.planted_bugs
@@ -75,7 +85,8 @@ class CoordinatedKv:
         settings = CoordinatedSettings.for_members(options, members)
         parts = BUGS.parts(planted_bugs)
         if ports.node_id not in settings.core_members:
-            return BUGS.node(DataNode, planted_bugs)(ports, settings, parts)
+            node = BUGS.node(DataNode, planted_bugs)
+            return node(ports, settings, parts, lambda enter: CoreSession(ports, settings, enter))
         server = serviced_server(ports, settings.core_members, settings.core, Parts(), ServiceParts())
         return server if settings.aim == "core" else _Bystander(server)
 

@@ -9,7 +9,6 @@ from typing import Any
 
 from faultline.harness.world.ports import Trace
 from faultline.systems_under_test.patterns.cluster_management.lease import LeaderLeaseTracker, Lease, LeaseTable
-from faultline.systems_under_test.patterns.data_replication.leader_and_followers import ServerRole
 from faultline.systems_under_test.patterns.data_replication.leader_reads import LeaderReads, LocalReads, Serve
 from faultline.systems_under_test.patterns.data_replication.replicated_log import ReplicatedLog
 from faultline.systems_under_test.reference.coordination_service.parts import CoordinationParts
@@ -40,7 +39,7 @@ class _FollowerExpires(LeaseKeeping):
         self._timer = self.node.ports.timers.every(self.node.settings.lease_check_us, self._check_is_due)
 
     def propose_expiry(self, lease: Lease) -> None:
-        if self.node.election.role is ServerRole.LEADING:
+        if self.node.server.leads:
             super().propose_expiry(lease)
         else:
             self.node.store.end_lease(lease.name, lease.incarnation, "expired")
@@ -198,7 +197,7 @@ class _AttachedOnTheLeader(LeaseKeeping):
     """
 
     def applied(self, index: int) -> None:
-        if self.node.election.role is not ServerRole.LEADING:
+        if not self.node.server.leads:
             for event in self.node.store.happened:
                 self.node.store.leases.detach(event.key)
         super().applied(index)

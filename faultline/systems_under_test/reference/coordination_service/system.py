@@ -40,9 +40,9 @@ from faultline.systems_under_test.reference.coordination_service.limits import n
 from faultline.systems_under_test.reference.coordination_service.options import OPTIONS, SETTINGS, CoordinationSettings
 from faultline.systems_under_test.reference.coordination_service.planted_bugs import BUGS
 from faultline.systems_under_test.reference.leases_and_watches.client import SERVICE_FUNCTIONS, ServicedClient
-from faultline.systems_under_test.reference.leases_and_watches.extension import serviced_server
 from faultline.systems_under_test.reference.leases_and_watches.invariants import SERVICE_INVARIANTS
 from faultline.systems_under_test.reference.leases_and_watches.messages import SERVICE_MESSAGES
+from faultline.systems_under_test.reference.leases_and_watches.server import serviced_server
 from faultline.systems_under_test.reference.raft.invariants.agreement import raft_invariants
 from faultline.systems_under_test.reference.raft.key_value_server import KeyValueServer
 from faultline.systems_under_test.reference.raft.messages import RAFT_MESSAGES

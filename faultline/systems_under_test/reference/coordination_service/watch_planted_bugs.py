@@ -19,7 +19,6 @@ from faultline.systems_under_test.patterns.cluster_management.state_watch import
     WatchEvent,
     end_of,
 )
-from faultline.systems_under_test.patterns.data_replication.leader_and_followers import ServerRole
 from faultline.systems_under_test.reference.coordination_service.parts import CoordinationParts
 from faultline.systems_under_test.reference.leases_and_watches.client import ServicedClient
 from faultline.systems_under_test.reference.leases_and_watches.messages import WatchBatch
@@ -139,7 +138,7 @@ class _LeaderKeepsEvents(Watching):
     """
 
     def applied(self, index: int, events: Sequence[WatchEvent]) -> None:
-        if self.node.election.role is ServerRole.LEADING:
+        if self.node.server.leads:
             for event in events:
                 self.node.store.events.record(event)
         super().applied(index, events)
@@ -166,7 +165,7 @@ class _AtAppend(Watching):
             done = append(kind, data)
             command = msgspec.msgpack.decode(data).get("command", {}) if data else {}
             if command.get("type") == "set-value":
-                index = node.wal.last_index
+                index = node.server.wal.last_index
                 super(_AtAppend, self).applied(index, [WatchEvent(index, 0, command["key"], command["value"])])
             return done
 
@@ -189,7 +188,7 @@ class _ReplayBehindLive(Watching):
         def later() -> None:
             self.send(watch, position, missed, max(position, end_of(self.node.log.last_applied)))
 
-        self.node.ports.timers.after(30_000, lambda: self.node.run_in_queue(later))
+        self.node.ports.timers.after(30_000, lambda: self.node.server.enter(later))
 
 
 class _PlainPrefix:

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from faultline.harness.operation import Operation
-from faultline.harness.outcome import Outcome, OutcomeRegistry, ok
+from faultline.harness.outcome import UNSUPPORTED, Outcome, OutcomeRegistry, ok
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.reference.emergent.messages import ViewRequest, ViewResponse
 from faultline.systems_under_test.reference.emergent.node import NOT_ENOUGH_MEMBERS, NOT_JOINED
 from faultline.systems_under_test.reference.emergent.options import EmergentSettings
-from faultline.systems_under_test.reference.shared.open_operation import TIMEOUT, UNSUPPORTED, OpenOperation
+from faultline.systems_under_test.reference.shared.open_operation import TIMEOUT, OpenOperation
 
 __all__ = ["EmergentClient"]
 

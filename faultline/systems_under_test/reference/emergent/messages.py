@@ -164,7 +164,12 @@ class MembershipMade(msgspec.Struct, frozen=True):
 
 
 class SilenceChecked(msgspec.Struct, frozen=True):
-    """Trace: the node looked for silent members, as it does every heartbeat interval."""
+    """Trace: the node looked for silent members, as it does every heartbeat interval.
+
+    A look that comes `asleep_us` or more after the last one says that the node itself was away.
+    """
+
+    asleep_us: int
 
 
 class MembershipInstalled(msgspec.Struct, frozen=True):

@@ -92,6 +92,7 @@ class EmergentNode:
         self._silence = self.parts.silence(
             self.ports.clock, settings.failure_timeout_us, settings.heartbeat_interval_us
         )
+        self._looked = SilenceChecked(settings.heartbeat_interval_us + settings.failure_timeout_us)
         self._join_replies = JoinReplies(self.ports, settings.acknowledgement_us, self._welcome)
         self.joining = Joining(self.ports, self._seeds, settings, self._ask_to_join, self._found)
         self.ports.trace.emit(NodeStarted(self.instance))
@@ -231,7 +232,7 @@ class EmergentNode:
     def _tick(self) -> None:
         """Send heartbeats, and judge the silent members."""
         silent = self._silence.check()
-        self.ports.trace.emit(SilenceChecked())
+        self.ports.trace.emit(self._looked)
         if self.membership is None:
             return
         for address in self._watchers():

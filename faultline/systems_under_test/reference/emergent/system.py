@@ -14,6 +14,7 @@ from faultline.harness.feature import Feature
 from faultline.harness.invariant import Invariant
 from faultline.harness.promises import Asked
 from faultline.harness.system import OptionDescription, PlantedBug
+from faultline.harness.universe import Domains
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.data_replication.quorum import majority
 from faultline.systems_under_test.reference.emergent.client import EmergentClient
@@ -41,6 +42,8 @@ class EmergentLeader:
     answer_forms = ("memberships",)
     usual_workload = "membership"
     usual_nodes = 5
+    # A client asks once, and a lost question is a refusal to it: no claim can be made of a network that loses for ever.
+    domains = Domains(nodes=(5, 5, 5, 3, 4, 6, 7, 9), weather={"loss": ()})
     options: Mapping[str, OptionDescription] = OPTIONS
     planted_bugs: Mapping[str, PlantedBug] = BUGS.planted_bugs
     features: tuple[Feature, ...] = FEATURES

@@ -11,9 +11,7 @@ from typing import Any
 
 from faultline.harness.world.ports import NodeId
 from faultline.systems_under_test.patterns.data_replication.heartbeat import HeartBeatScheduler
-from faultline.systems_under_test.patterns.data_replication.leader_and_followers import Handlers
 from faultline.systems_under_test.patterns.data_replication.leader_reads import Read
-from faultline.systems_under_test.patterns.data_replication.pulled_log import FetchDiverged, FetchResponse
 from faultline.systems_under_test.patterns.data_replication.replication_messages import ReplicationRequest
 from faultline.systems_under_test.patterns.data_replication.snapshot_installation import InstallSnapshotRequest
 from faultline.systems_under_test.patterns.data_replication.versioned_value import OrderedVersions, VersionedStore
@@ -24,21 +22,19 @@ from faultline.systems_under_test.reference.follower_reads.messages import (
     ReplicaPing,
     ReplicaPong,
 )
-from faultline.systems_under_test.reference.follower_reads.service import (
-    FollowerReadService,
-    ReadServiceParts,
-)
+from faultline.systems_under_test.reference.follower_reads.service import FollowerReadService
 from faultline.systems_under_test.reference.follower_reads.settings import FollowerReadSettings
 from faultline.systems_under_test.reference.follower_reads.stamped_store import (
     StampedStore,
     VersionOf,
     index_is_version,
 )
-from faultline.systems_under_test.reference.raft.server import RaftServer, ServerExtension
+from faultline.systems_under_test.reference.raft.extension import ExtendedServer, ServerExtension
+from faultline.systems_under_test.reference.shared.handler_table import Handlers
 
 __all__ = ["FollowerReads", "ReadParts"]
 
-_OF_A_LEADER = frozenset((ReplicationRequest, InstallSnapshotRequest, FetchResponse, FetchDiverged))
+_OF_A_LEADER = frozenset((ReplicationRequest, InstallSnapshotRequest))
 
 
 def _index_is_version(_: FollowerReads) -> VersionOf:
@@ -58,7 +54,7 @@ class FollowerReads(ServerExtension):
     """The reads of one server while it follows; `store` is its state machine."""
 
     def __init__(
-        self, server: RaftServer, settings: FollowerReadSettings, store: StampedStore, region: str, parts: ReadParts
+        self, server: ExtendedServer, settings: FollowerReadSettings, store: StampedStore, region: str, parts: ReadParts
     ) -> None:
         self.log = server.log
         self.wal = server.wal
@@ -68,11 +64,9 @@ class FollowerReads(ServerExtension):
         self._region = region
         self._noted_index = 0
         store.version_of = parts.version_of(self)
-        ports = server.ports
-        shared = ReadServiceParts(ports, server.log, server.wal, store, lambda: server.election.leader_id)
-        self.service = parts.service(shared, settings)
+        self.service = parts.service(server, store, settings)
         self._questions = HeartBeatScheduler(
-            ports.timers, server.settings.heartbeat_interval_us, self.service.ask_how_fresh
+            server.ports.timers, server.settings.heartbeat_interval_us, self.service.ask_how_fresh
         )
 
     def handlers(self) -> Handlers:

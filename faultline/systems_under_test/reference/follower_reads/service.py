@@ -6,7 +6,6 @@ side of a question. This joins them to one node, in the mode that the options na
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from faultline.harness.world.ports import NodeId, Ports
@@ -18,9 +17,7 @@ from faultline.systems_under_test.patterns.data_replication.follower_reads impor
     checksum_of,
 )
 from faultline.systems_under_test.patterns.data_replication.leader_reads import LeaderReads, Read, ReadIndexReads
-from faultline.systems_under_test.patterns.data_replication.replicated_log import ReplicatedLog
 from faultline.systems_under_test.patterns.data_replication.versioned_value import VersionCompacted
-from faultline.systems_under_test.patterns.data_replication.write_ahead_log import WriteAheadLog
 from faultline.systems_under_test.reference.follower_reads.messages import (
     NOT_HEARD,
     OFFSET_NOT_AVAILABLE,
@@ -34,9 +31,10 @@ from faultline.systems_under_test.reference.follower_reads.messages import (
 )
 from faultline.systems_under_test.reference.follower_reads.settings import FollowerReadSettings
 from faultline.systems_under_test.reference.follower_reads.stamped_store import StampedStore
+from faultline.systems_under_test.reference.raft.extension import ExtendedServer
 from faultline.systems_under_test.reference.shared.client_messages import ClientResponse
 
-__all__ = ["FollowerReadService", "PendingRead", "ReadServiceParts"]
+__all__ = ["FollowerReadService", "PendingRead"]
 
 _ID_BITS = 24
 
@@ -48,32 +46,25 @@ class PendingRead(NamedTuple):
     request: FollowerRead
 
 
-class ReadServiceParts(NamedTuple):
-    """The things of a server that the service uses; `leader` names the leader, as far as the server knows it."""
-
-    ports: Ports
-    log: ReplicatedLog
-    entries: WriteAheadLog
-    store: StampedStore
-    leader: Callable[[], str | None]
-
-
 class FollowerReadService:
     """The follower's side of reads, and the leader's side of questions about freshness."""
 
     waiting_reads: type[WaitingReads[PendingRead]] = WaitingReads
     leader_contact: type[LeaderContact] = LeaderContact
 
-    def __init__(self, parts: ReadServiceParts, settings: FollowerReadSettings) -> None:
-        self._ports, self._log, self._entries, self._store, self._leader = parts
+    def __init__(self, server: ExtendedServer, store: StampedStore, settings: FollowerReadSettings) -> None:
+        self._server = server
+        self._log = server.log
+        self._entries = server.wal
+        self._store = store
         self._settings = settings
-        ports = parts.ports
+        self._ports = ports = server.ports
         timeout_us = settings.follower_wait_timeout_us
         self.waiting = self.waiting_reads(ports.timers, timeout_us, self._serve, self._give_up)
         self.confirmed: WaitingReads[PendingRead] = WaitingReads(ports.timers, timeout_us, self._serve, self._give_up)
         self.contact = self.leader_contact(ports.clock, settings.follower_silence_us, _first_id(ports))
         self._questions: dict[int, PendingRead] = {}
-        self.index_reads: LeaderReads = ReadIndexReads(parts.log, self._tell_read_index, ports.trace)
+        self.index_reads: LeaderReads = ReadIndexReads(server.log, self._tell_read_index, ports.trace)
 
     # Reads.
 
@@ -131,7 +122,7 @@ class FollowerReadService:
         return store.current.get(request.key), store.version, self._log.last_applied
 
     def _ask_for_index(self, read: PendingRead) -> None:
-        leader = self._leader()
+        leader = self._server.leader_id
         if leader is None:
             self._refuse(read, NOT_HEARD)
             return
@@ -155,7 +146,7 @@ class FollowerReadService:
 
     def ask_how_fresh(self) -> None:
         """Ask the leader what is committed, if that needs to be known."""
-        leader = self._leader()
+        leader = self._server.leader_id
         if leader is None or leader == self._ports.node_id:
             return
         if self._settings.mode == "bounded" or not self.contact.is_caught_up():

@@ -11,7 +11,7 @@ from typing import Any
 from zlib import crc32
 
 from faultline.harness.operation import Operation
-from faultline.harness.outcome import Outcome, OutcomeRegistry, ok
+from faultline.harness.outcome import UNSUPPORTED, Outcome, OutcomeRegistry, ok
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.reference.gossip.messages import (
     ReadMetadata,
@@ -20,7 +20,7 @@ from faultline.systems_under_test.reference.gossip.messages import (
     WriteMetadata,
 )
 from faultline.systems_under_test.reference.gossip.options import GossipSettings
-from faultline.systems_under_test.reference.shared.open_operation import TIMEOUT, UNSUPPORTED, OpenOperation
+from faultline.systems_under_test.reference.shared.open_operation import TIMEOUT, OpenOperation
 
 __all__ = ["GossipClient", "owner_of"]
 

@@ -15,6 +15,7 @@ from faultline.harness.feature import Feature
 from faultline.harness.invariant import Invariant
 from faultline.harness.promises import Asked
 from faultline.harness.system import OptionDescription, PlantedBug
+from faultline.harness.universe import Domains
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.reference.gossip.client import GossipClient
 from faultline.systems_under_test.reference.gossip.features import FEATURES
@@ -30,6 +31,9 @@ _PROMISED = "metadata"
 _INTERVAL_MS_MAX = 200
 """News need some rounds to reach all nodes, and reads from half a second after the heal on are judged."""
 
+_TIMEOUT_MS_MAX = 2_000
+"""The time within which clients must have given up their last writes, so that all read after them."""
+
 
 class Gossip:
     """The system as the harness sees it: implements `NodeSystem`."""
@@ -41,6 +45,8 @@ class Gossip:
     functions = ("read", "write", "view")
     usual_workload = "metadata"
     usual_nodes = 5
+    # A value that is written and not read twice afterwards decides nothing: final reads must not be lost.
+    domains = Domains(nodes=(5, 5, 5, 3, 4, 6, 7, 9), options={"client_timeout_ms": ("500",)}, weather={"loss": ()})
     options: Mapping[str, OptionDescription] = OPTIONS
     planted_bugs: Mapping[str, PlantedBug] = BUGS.planted_bugs
     features: tuple[Feature, ...] = FEATURES
@@ -69,6 +75,9 @@ class Gossip:
         if asked.number("gossip_interval_ms") > _INTERVAL_MS_MAX:
             interval_ms = asked.options["gossip_interval_ms"]
             return f"with gossip_interval_ms={interval_ms} news need longer than a run waits for them"
+        if asked.number("client_timeout_ms") > _TIMEOUT_MS_MAX:
+            timeout_ms = asked.options["client_timeout_ms"]
+            return f"with client_timeout_ms={timeout_ms} a client may still wait for its write when others read last"
         if "read" in asked.functions and asked.workload != _PROMISED:
             return f"a node answers with what it has heard so far, and only the workload {_PROMISED} waits for the rest"
         return None

@@ -10,28 +10,26 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from faultline.harness.world.ports import NodeId, Ports
+from faultline.harness.world.ports import NodeId
 from faultline.systems_under_test.patterns.cluster_management.lease import LeaseTable
 from faultline.systems_under_test.patterns.cluster_management.state_watch import EventSource
-from faultline.systems_under_test.patterns.data_replication.leader_and_followers import Handlers
 from faultline.systems_under_test.patterns.data_replication.leader_reads import LeaderReads, Read, ReadIndexReads
-from faultline.systems_under_test.patterns.data_replication.write_ahead_log import LogEntry
+from faultline.systems_under_test.patterns.data_replication.log_entry import NO_OP, LogEntry
 from faultline.systems_under_test.reference.leases_and_watches.lease_keeping import LeaseKeeping
 from faultline.systems_under_test.reference.leases_and_watches.messages import (
     CloseWatch,
     RefreshLease,
     WatchRequest,
 )
-from faultline.systems_under_test.reference.leases_and_watches.settings import ServicedSettings, ServiceSettings
+from faultline.systems_under_test.reference.leases_and_watches.settings import ServiceSettings
 from faultline.systems_under_test.reference.leases_and_watches.store import ServicedStore, new_source
 from faultline.systems_under_test.reference.leases_and_watches.watching import Watching
-from faultline.systems_under_test.reference.raft.key_value_server import KeyValueServer
-from faultline.systems_under_test.reference.raft.parts import Parts
-from faultline.systems_under_test.reference.raft.server import RaftServer, ServerExtension
+from faultline.systems_under_test.reference.raft.extension import ExtendedServer, ServerExtension
 from faultline.systems_under_test.reference.shared.client_messages import ClientRequest, ClientResponse
+from faultline.systems_under_test.reference.shared.handler_table import Handlers
 from faultline.systems_under_test.reference.shared.key_commands import GetLease, ListValues
 
-__all__ = ["ServiceParts", "Services", "serviced_server"]
+__all__ = ["ServiceParts", "Services"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,24 +48,18 @@ class Services(ServerExtension):
     """The leases and watches of one server; `store` is its state machine."""
 
     def __init__(
-        self, server: RaftServer, settings: ServiceSettings, store: ServicedStore, parts: ServiceParts
+        self, server: ExtendedServer, settings: ServiceSettings, store: ServicedStore, parts: ServiceParts
     ) -> None:
+        self.server = server
         self.ports = server.ports
+        self.log = server.log
         self.settings = settings
         self.store = store
-        self.election = server.election
-        self.log = server.log
-        self.wal = server.wal
-        self._server = server
         self.keeping = parts.keeping(self)
         self.watching = parts.watching(self)
         self.confirmations = parts.confirmations(self.log, self._confirmed, self.ports.trace)
         self._unconfirmed: dict[int, tuple[NodeId, Any, int]] = {}
         self._confirmations_asked = 0
-
-    def run_in_queue(self, run: Callable[[], None]) -> None:
-        """Run it on the update queue of the server."""
-        self._server.enter(run)
 
     def handlers(self) -> Handlers:
         """Return the handlers of what clients ask about leases and watches without the log."""
@@ -95,20 +87,23 @@ class Services(ServerExtension):
 
     def handled(self) -> None:
         """Look whether the leadership is confirmed: any message may have done so."""
-        if self._unconfirmed and self._server.leads:
+        if self._unconfirmed and self.server.leads:
             self.confirmations.progress()
 
     def applied(self, entry: LogEntry) -> None:
         """Count leases, and tell watchers."""
+        # The store still tells what the command before a no-op changed.
+        if entry.kind == NO_OP:
+            return
         self.keeping.applied(entry.index)
         self.watching.applied(entry.index, self.store.happened)
 
     def takes(self, source: NodeId, request: Any) -> bool:
         """Handle listings, which need a confirmation, and refuse leases that are taken, on a leader."""
-        if type(request) is not ClientRequest or not self._server.leads:
+        if type(request) is not ClientRequest or not self.server.leads:
             return False
         if type(request.command) in (ListValues, GetLease):
-            self._server.sessions.refresh(request.client_id)
+            self.server.sessions.refresh(request.client_id)
             self.confirm_leadership(source, request)
             return True
         return self.keeping.refuses_early(source, request)
@@ -135,14 +130,3 @@ class Services(ServerExtension):
         if lease is None:
             return None
         return {"ttl_us": lease.ttl_us, "incarnation": lease.incarnation, "keys": list(lease.keys)}
-
-
-def serviced_server(
-    ports: Ports, members: tuple[NodeId, ...], settings: ServicedSettings, parts: Parts, services: ServiceParts
-) -> KeyValueServer:
-    """Return a Raft server with leases and watches, from `parts` and `services`."""
-    store = services.store(parts.new_sessions(settings))
-    store.serve(services.leases(), services.source(settings.service), settings.service)
-    server = KeyValueServer(ports, members, settings, parts, store)
-    server.extend(Services(server, settings.service, store, services))
-    return server

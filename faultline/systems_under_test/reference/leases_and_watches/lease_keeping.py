@@ -20,8 +20,7 @@ from faultline.systems_under_test.patterns.cluster_management.lease import (
     Lease,
     LeaseTracker,
 )
-from faultline.systems_under_test.patterns.data_replication.leader_and_followers import ServerRole
-from faultline.systems_under_test.patterns.data_replication.write_ahead_log import DATA
+from faultline.systems_under_test.patterns.data_replication.log_entry import DATA
 from faultline.systems_under_test.reference.leases_and_watches.host import ServiceHost
 from faultline.systems_under_test.reference.leases_and_watches.messages import (
     LeaseRefreshed,
@@ -76,7 +75,7 @@ class LeaseKeeping:
             self._timer = None
 
     def _check_is_due(self) -> None:
-        self.node.run_in_queue(self.check)
+        self.node.server.enter(self.check)
 
     def check(self) -> None:
         """Propose to end the leases whose time is over."""
@@ -85,7 +84,7 @@ class LeaseKeeping:
 
     def propose_expiry(self, lease: Lease) -> None:
         """Propose it only: no lease ends before the entry is applied (LS-R11)."""
-        leads = self.node.election.role is ServerRole.LEADING
+        leads = self.node.server.leads
         self.node.ports.trace.emit(ExpiryProposed(lease.name, lease.incarnation, leads))
         if leads:
             command = ExpireLease(lease.name, lease.incarnation)
@@ -95,11 +94,11 @@ class LeaseKeeping:
 
     def handle_refresh(self, source: NodeId, request: RefreshLease) -> None:
         """Ask a majority first, on a leader; on another server, name the leader."""
-        election = self.node.election
-        if election.role is ServerRole.LEADING:
+        server = self.node.server
+        if server.leads:
             self.node.confirm_leadership(source, request)
         else:
-            refused = LeaseRefreshed(request.name, request.correlation_id, "not-leader", election.leader_id)
+            refused = LeaseRefreshed(request.name, request.correlation_id, "not-leader", server.leader_id)
             self.node.ports.network.send_ahead(source, refused)
 
     def refresh(self, source: NodeId, request: RefreshLease, waited_us: int) -> None:
@@ -140,7 +139,7 @@ class LeaseKeeping:
             lease = change.lease
             if change.reason == "granted":
                 self.tracker.track(lease)
-                leads = self.node.election.role is ServerRole.LEADING
+                leads = self.node.server.leads
                 trace.emit(LeaseGranted(index, lease.name, lease.ttl_us, leads))
             else:
                 self.tracker.forget(lease.name)

@@ -20,7 +20,6 @@ from faultline.systems_under_test.patterns.cluster_management.state_watch import
     WatchRegistry,
     end_of,
 )
-from faultline.systems_under_test.patterns.data_replication.leader_and_followers import ServerRole
 from faultline.systems_under_test.reference.leases_and_watches.host import ServiceHost
 from faultline.systems_under_test.reference.leases_and_watches.messages import (
     CloseWatch,
@@ -52,8 +51,8 @@ class Watching:
 
     def handle_request(self, source: NodeId, request: WatchRequest) -> None:
         """Replay what was missed, then go on live, in one step: nothing can be applied in between (WA-R24)."""
-        if self.node.election.role is not ServerRole.LEADING:
-            refused = WatchRefused(request.path, request.number, NOT_LEADER, self.node.election.leader_id)
+        if not self.node.server.leads:
+            refused = WatchRefused(request.path, request.number, NOT_LEADER, self.node.server.leader_id)
             self.node.ports.network.send_ahead(source, refused)
             return
         self._heard_us[source] = self.node.ports.clock.monotonic_us()

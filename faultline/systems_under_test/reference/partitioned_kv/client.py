@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from faultline.harness.operation import Operation
-from faultline.harness.outcome import CAS_MISMATCH, OutcomeRegistry
+from faultline.harness.outcome import CAS_MISMATCH, UNSUPPORTED, OutcomeRegistry
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.data_partitioning.cluster_directory import PartitionTable
 from faultline.systems_under_test.patterns.data_partitioning.fixed_partitions import partition_of
@@ -23,7 +23,6 @@ from faultline.systems_under_test.reference.shared.key_commands import (
     GetValue,
     SetValue,
 )
-from faultline.systems_under_test.reference.shared.open_operation import UNSUPPORTED
 from faultline.systems_under_test.reference.shared.table_client import NO_TABLE, TableClient
 
 __all__ = ["FUNCTIONS", "PartitionedClient"]

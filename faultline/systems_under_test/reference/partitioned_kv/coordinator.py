@@ -1,6 +1,6 @@
 """The coordinator of `partitioned-kv`: the leader of a small core that the first nodes form among themselves.
 
-It is a server of `consistent-core` with another state machine: instead of keys, its log holds the cluster's directory.
+It is an extension of a Raft server with another state machine: instead of keys, its log holds the cluster's directory.
 Only the leader acts. Its tasks follow from the directory, whenever an entry is applied:
 
     member unheard of       ─▶ commit: it failed                   (checked at an interval, by the leader's own clock)
@@ -19,12 +19,12 @@ working.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
-from faultline.harness.world.ports import NodeId, Ports
+from faultline.harness.world.ports import NodeId
 from faultline.systems_under_test.patterns.data_partitioning.cluster_directory import (
     AssignPartitions,
     CancelMigration,
@@ -47,9 +47,8 @@ from faultline.systems_under_test.patterns.data_partitioning.fixed_partitions im
     plan_rebalancing,
 )
 from faultline.systems_under_test.patterns.data_partitioning.retried_messages import Addressed, RetriedMessages
-from faultline.systems_under_test.patterns.data_partitioning.ring_assignment import RingAssignment
-from faultline.systems_under_test.patterns.data_replication.write_ahead_log import DATA, LogEntry
-from faultline.systems_under_test.reference.partitioned_kv.directory_store import DirectoryStore
+from faultline.systems_under_test.patterns.data_partitioning.token_ring import RingAssignment
+from faultline.systems_under_test.patterns.data_replication.log_entry import DATA, LogEntry
 from faultline.systems_under_test.reference.partitioned_kv.messages import (
     CancelPartitionMigration,
     CoordinatorRedirect,
@@ -69,16 +68,13 @@ from faultline.systems_under_test.reference.partitioned_kv.messages import (
     TablePublished,
 )
 from faultline.systems_under_test.reference.partitioned_kv.options import PartitionSettings
-from faultline.systems_under_test.reference.raft.parts import Parts as CoreParts
-from faultline.systems_under_test.reference.raft.server import RaftServer
-from faultline.systems_under_test.reference.raft.settings import RaftSettings
-from faultline.systems_under_test.reference.shared.client_messages import ClientResponse
+from faultline.systems_under_test.reference.raft.extension import ExtendedServer, ServerExtension
+from faultline.systems_under_test.reference.shared.handler_table import Handlers
 
 __all__ = ["Coordinator", "CoordinatorParts"]
 
 _ENCODER = msgspec.msgpack.Encoder()
 _ASSIGNMENTS = {"round-robin": assign_round_robin, "rendezvous": assign_by_rendezvous}
-_RAFT_SETTINGS = RaftSettings.read({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +84,6 @@ class CoordinatorParts:
     directory: Callable[[], ClusterDirectory] = ClusterDirectory
     plan: Callable[[list[str], list[str]], list[PartitionMove]] = plan_rebalancing
     ring: type[RingAssignment] = RingAssignment
-    core: CoreParts = field(default_factory=CoreParts)
 
 
 class _Registration:
@@ -100,7 +95,7 @@ class _Registration:
         self._send = send
         self._member = member
 
-    def on_response(self, _: ClientResponse) -> None:
+    def on_response(self, _: object) -> None:
         """Tell the new member that it is one."""
         self._send(self._member, RegisterClusterNodeResponse())
 
@@ -108,21 +103,22 @@ class _Registration:
         """Do nothing: the member asks again by itself."""
 
 
-class Coordinator(RaftServer):
-    """One replica of the directory; acts on it while it leads."""
+class Coordinator(ServerExtension):
+    """The coordinator at one server of the core, whose state machine is `directory`; it acts while the server leads."""
 
     def __init__(
         self,
-        ports: Ports,
-        core: tuple[NodeId, ...],
+        server: ExtendedServer,
+        directory: ClusterDirectory,
         settings: PartitionSettings,
         parts: CoordinatorParts,
         send: Callable[[str, Any], None],
     ) -> None:
-        self.directory = parts.directory()
-        super().__init__(ports, core, _RAFT_SETTINGS, parts.core, DirectoryStore(self.directory))
-        self._partition_settings = settings
-        self._coordinator_parts = parts
+        self.ports = server.ports
+        self.directory = directory
+        self._server = server
+        self._settings = settings
+        self._parts = parts
         has_ring = settings.assignment == "token-ring"
         self._ring = parts.ring(settings.partitions, settings.tokens_per_node) if has_ring else None
         self._send = send
@@ -131,8 +127,11 @@ class Coordinator(RaftServer):
         self._led_since_us = 0
         self._reassigned_us = 0
         self._published = 0
-        self.retried = RetriedMessages(ports, send)
-        self._handlers |= {
+        self.retried = RetriedMessages(server.ports, send)
+
+    def handlers(self) -> Handlers:
+        """Return the handlers of what members tell the coordinator."""
+        return {
             RegisterClusterNodeRequest: self._handle_register,
             NodeHeartbeat: self._handle_heartbeat,
             HostPartitionAck: self._handle_hosted,
@@ -141,24 +140,22 @@ class Coordinator(RaftServer):
         }
 
     def start(self) -> None:
-        """Recover, and look after the members at intervals from then on."""
-        super().start()
-        self.ports.timers.every(self._partition_settings.node_heartbeat_us, lambda: self.enter(self._look_around))
+        """Look after the members at intervals."""
+        self.ports.timers.every(self._settings.node_heartbeat_us, lambda: self._server.enter(self._look_around))
 
     def _handle_register(self, source: NodeId, _: RegisterClusterNodeRequest) -> None:
-        if not self.leads:
-            self._send(source, CoordinatorRedirect(self.election.leader_id))
+        if not self._server.leads:
+            self._send(source, CoordinatorRedirect(self._server.leader_id))
             return
         self._heard_us[source] = self.ports.clock.monotonic_us()
         if self.directory.is_live(source):
             self._send(source, RegisterClusterNodeResponse())
         else:
-            self.waiting.add(self.wal.last_index + 1, _Registration(self._send, source))
-            self._commit(RegisterClusterNode(source))
+            self._server.propose(_Registration(self._send, source), _ENCODER.encode(RegisterClusterNode(source)))
 
     def _handle_heartbeat(self, source: NodeId, heartbeat: NodeHeartbeat) -> None:
-        if not self.leads:
-            self._send(source, CoordinatorRedirect(self.election.leader_id))
+        if not self._server.leads:
+            self._send(source, CoordinatorRedirect(self._server.leader_id))
             return
         self._heard_us[source] = self.ports.clock.monotonic_us()
         if not self.directory.is_live(source):
@@ -169,7 +166,7 @@ class Coordinator(RaftServer):
 
     def _find_failed(self, now_us: int) -> tuple[str, ...]:
         # Silence before this leader began does not count: members spoke to the leader before it.
-        limit_us = self._partition_settings.membership_check_us
+        limit_us = self._settings.membership_check_us
         since_us = self._led_since_us
         return tuple(
             member
@@ -178,14 +175,14 @@ class Coordinator(RaftServer):
         )
 
     def _look_around(self) -> None:
-        if not self.leads:
+        if not self._server.leads:
             return
         now_us = self.ports.clock.monotonic_us()
         failed = self._find_failed(now_us)
         if failed:
             self.ports.trace.sometimes("member-failed")
             self._commit(MembersFailed(failed))
-        every_us = self._partition_settings.reassign_every_us
+        every_us = self._settings.reassign_every_us
         if every_us and now_us - self._reassigned_us >= every_us:
             self._reassigned_us = now_us
             self.reassign_partitions()
@@ -193,7 +190,7 @@ class Coordinator(RaftServer):
 
     def assign_partitions(self) -> None:
         """Propose the first assignment. Raises `NotEnoughClusterNodes`."""
-        settings, live = self._partition_settings, self.directory.live()
+        settings, live = self._settings, self.directory.live()
         if self._ring is not None:
             owners = self._ring.assign(live, settings.minimum_cluster_size)
         else:
@@ -226,9 +223,9 @@ class Coordinator(RaftServer):
         if self._ring is not None:
             moves = self._ring.plan(owners, live)
             if not moves and set(owners) <= set(live):
-                self.ports.trace.emit(RingSettled(tuple(owners), self._partition_settings.tokens_per_node))
+                self.ports.trace.emit(RingSettled(tuple(owners), self._settings.tokens_per_node))
             return moves
-        moves = self._coordinator_parts.plan(owners, live)
+        moves = self._parts.plan(owners, live)
         self._report_loads(owners, live, moves)
         return moves
 
@@ -241,42 +238,39 @@ class Coordinator(RaftServer):
     def _handed_on(self, owners: list[str], live: list[str]) -> list[PartitionMove]:
         """Return moves of partitions chosen by chance, each to the member after its owner."""
         moves = {}
-        for number in range(self._partition_settings.hand_on if len(live) > 1 else 0):
+        for number in range(self._settings.hand_on if len(live) > 1 else 0):
             partition = self.ports.random.uniform_us(f"hand-on-{number}", 0, len(owners))
             if owners[partition] in live:
                 target = live[(live.index(owners[partition]) + 1) % len(live)]
                 moves[partition] = PartitionMove(partition, owners[partition], target)
         return list(moves.values())
 
-    def became_leader(self) -> None:
+    def start_leading(self, no_op_index: int) -> None:
         """Begin to lead, with a full period of grace for each member."""
         self._led_since_us = self.ports.clock.monotonic_us()
         self._asked_us.clear()
-        super().became_leader()
 
-    def stepped_down(self) -> None:
+    def stop_leading(self) -> None:
         """Stop all repeated messages."""
         self.retried.keep({})
-        super().stepped_down()
 
-    def apply(self, entry: LogEntry) -> None:
-        """Execute a committed entry on the directory, and act on the tasks that follow from it."""
-        super().apply(entry)
-        self.ports.trace.emit(TableApplied(self.directory.table(), self._partition_settings.partitions))
+    def applied(self, entry: LogEntry) -> None:
+        """Act on the tasks that follow from the directory as it is now."""
+        self.ports.trace.emit(TableApplied(self.directory.table(), self._settings.partitions))
         self.ports.trace.emit(PartitionsMoving(len(self.directory.pending)))
         if self._ring is not None:
             self._report_ring_moves()
-        if self.leads:
-            self.enter(self._act)
+        if self._server.leads:
+            self._server.enter(self._act)
 
     def _report_ring_moves(self) -> None:
         moves = tuple((number, pending.migration.target) for number, pending in self.directory.pending.items())
         owners = tuple(self.directory.table().owners())
-        self.ports.trace.emit(RingMoves(owners, moves, self._partition_settings.tokens_per_node))
+        self.ports.trace.emit(RingMoves(owners, moves, self._settings.tokens_per_node))
 
     def _act(self) -> None:
         # Before everything committed is applied, the directory is that of the past.
-        if not self.leads or self.log.last_applied < self.wal.last_index:
+        if not self._server.leads or self._server.log.last_applied < self._server.wal.last_index:
             return
         self._publish()
         if not self.directory.entries:
@@ -333,7 +327,7 @@ class Coordinator(RaftServer):
         return self.directory.pending
 
     def _handle_hosted(self, _: NodeId, ack: HostPartitionAck) -> None:
-        if self.leads and self._expects_host(ack):
+        if self._server.leads and self._expects_host(ack):
             self._commit_once(
                 f"online-{ack.partition}-{ack.generation}", PartitionOnline(ack.partition, ack.generation)
             )
@@ -345,11 +339,11 @@ class Coordinator(RaftServer):
         return entry.generation == ack.generation and not entry.online
 
     def _handle_complete(self, _: NodeId, message: MigrationCompleteMessage) -> None:
-        if self.leads and self._expects(message.migration):
+        if self._server.leads and self._expects(message.migration):
             self._commit_once(_name("complete", message.migration), MigrationCompleted(message.migration))
 
     def _handle_cancelled(self, _: NodeId, message: MigrationCancelledByHost) -> None:
-        if self.leads and self._expects(message.migration):
+        if self._server.leads and self._expects(message.migration):
             self._commit_once(_name("cancelled", message.migration), MigrationCancelled(message.migration))
 
     def _expects(self, migration: Migration) -> bool:
@@ -358,13 +352,13 @@ class Coordinator(RaftServer):
 
     def _commit_once(self, name: str, command: DirectoryCommand) -> None:
         """Propose `command`, unless this leader did just now: answers come as often as questions."""
-        now_us = self.ports.clock.monotonic_us()
-        if now_us - self._asked_us.get(name, -self.settings.client_timeout_us) >= self.settings.client_timeout_us:
+        now_us, pause_us = self.ports.clock.monotonic_us(), self._server.settings.client_timeout_us
+        if now_us - self._asked_us.get(name, -pause_us) >= pause_us:
             self._asked_us[name] = now_us
             self._commit(command)
 
     def _commit(self, command: DirectoryCommand) -> None:
-        self.log.append_and_replicate(DATA, _ENCODER.encode(command))
+        self._server.log.append_and_replicate(DATA, _ENCODER.encode(command))
 
 
 def _name(what: str, migration: Migration) -> str:

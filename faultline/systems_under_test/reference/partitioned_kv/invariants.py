@@ -11,8 +11,7 @@ from faultline.harness.invariant import Invariant, Report, ReportingInvariant
 from faultline.systems_under_test.patterns.data_partitioning.cluster_directory import PartitionTable
 from faultline.systems_under_test.patterns.data_partitioning.fixed_partitions import partition_of
 from faultline.systems_under_test.patterns.data_partitioning.partition_host import SERVING
-from faultline.systems_under_test.patterns.data_partitioning.ring_assignment import first_point
-from faultline.systems_under_test.patterns.data_partitioning.token_ring import tokens_of
+from faultline.systems_under_test.patterns.data_partitioning.token_ring import first_point, tokens_of
 from faultline.systems_under_test.reference.partitioned_kv.messages import (
     HostStarted,
     KeyStored,

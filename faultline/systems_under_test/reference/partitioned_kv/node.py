@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from faultline.harness.world.ports import READY, NodeId, NodeStatus, Ports
+from faultline.harness.world.ports import READY, Node, NodeId, NodeStatus, Ports
 from faultline.systems_under_test.patterns.data_partitioning.partition_host import (
     Answer,
     HostedPartition,
@@ -54,7 +54,7 @@ from faultline.systems_under_test.reference.partitioned_kv.messages import (
 from faultline.systems_under_test.reference.partitioned_kv.options import PartitionSettings
 from faultline.systems_under_test.reference.shared.key_commands import GetValue, executed
 
-__all__ = ["NodeParts", "PartitionedNode"]
+__all__ = ["CoreServer", "NodeParts", "PartitionedNode", "Send"]
 
 _QUEUE_CAPACITY = 1_000
 
@@ -68,11 +68,23 @@ class NodeParts:
     coordinator_parts: CoordinatorParts = field(default_factory=CoordinatorParts)
 
 
+Send = Callable[[str, Any], None]
+"""A function that sends a message to a node, which may be this one."""
+
+CoreServer = Callable[[Ports, tuple[NodeId, ...], PartitionSettings, NodeParts, Send], Node]
+"""A function that makes this node's server of the core, for which messages go out through `Send`."""
+
+
 class PartitionedNode:
     """One node: implements `Node` over its ports."""
 
     def __init__(
-        self, ports: Ports, members: tuple[NodeId, ...], settings: PartitionSettings, parts: NodeParts
+        self,
+        ports: Ports,
+        members: tuple[NodeId, ...],
+        settings: PartitionSettings,
+        parts: NodeParts,
+        core_server: CoreServer,
     ) -> None:
         self.ports = ports
         self._settings = settings
@@ -80,9 +92,9 @@ class PartitionedNode:
         self.host = parts.host(ports, settings.snapshot_every_entries)
         joins_late = ports.node_id in members[len(members) - settings.late_nodes :]
         self.member = MemberOfCluster(ports, core, settings, self._send, settings.join_after_us if joins_late else 0)
-        self.coordinator: Coordinator | None = None
+        self.core: Node | None = None
         if ports.node_id in core:
-            self.coordinator = parts.coordinator(ports, core, settings, parts.coordinator_parts, self._send)
+            self.core = core_server(ports, core, settings, parts, self._send)
         self._handlers: dict[type, Callable[[NodeId, Any], None]] = {
             PartitionRequest: self._handle_request,
             ReadTable: self._handle_read_table,
@@ -104,8 +116,8 @@ class PartitionedNode:
         self.host.recover()
         hosted = tuple((number, partition.generation) for number, partition in self.host.partitions.items())
         self.ports.trace.emit(HostStarted(hosted))
-        if self.coordinator is not None:
-            self.coordinator.start()
+        if self.core is not None:
+            self.core.start()
         self.member.start()
 
     def receive(self, source: NodeId, message: Any) -> None:
@@ -115,9 +127,9 @@ class PartitionedNode:
     def status(self) -> NodeStatus:
         """Return the status: its role in the core, and the partitions it hosts."""
         detail = {"hosted": sorted(self.host.partitions), "table_version": self.member.table.version}
-        if self.coordinator is None:
+        if self.core is None:
             return NodeStatus(role=READY, leader=self.member.coordinator, detail=detail)
-        core = self.coordinator.status()
+        core = self.core.status()
         return NodeStatus(role=core.role, generation=core.generation, leader=core.leader, detail=detail | core.detail)
 
     def _handle(self, item: tuple[NodeId, Any]) -> None:
@@ -125,8 +137,8 @@ class PartitionedNode:
         handle = self._handlers.get(type(message))
         if handle is not None:
             handle(source, message)
-        elif self.coordinator is not None:
-            self.coordinator.receive(source, message)
+        elif self.core is not None:
+            self.core.receive(source, message)
 
     def _send(self, to: str, message: msgspec.Struct) -> None:
         if to == self.ports.node_id:

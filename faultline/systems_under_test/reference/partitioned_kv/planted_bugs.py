@@ -25,8 +25,7 @@ from faultline.systems_under_test.patterns.data_partitioning.partition_host impo
     PartitionContent,
     PartitionHost,
 )
-from faultline.systems_under_test.patterns.data_partitioning.ring_assignment import RingAssignment
-from faultline.systems_under_test.patterns.data_partitioning.token_ring import TokenRing, tokens_of
+from faultline.systems_under_test.patterns.data_partitioning.token_ring import RingAssignment, TokenRing, tokens_of
 from faultline.systems_under_test.reference.partitioned_kv.client import PartitionedClient
 from faultline.systems_under_test.reference.partitioned_kv.coordinator import Coordinator
 from faultline.systems_under_test.reference.partitioned_kv.messages import PartitionRequest, PartitionResponse
@@ -139,9 +138,9 @@ class _MovesOfTheLeaderOnly(Coordinator):
     Shows as: after a change of leader the partition stays read-only for ever.
     """
 
-    def became_leader(self) -> None:
+    def start_leading(self, no_op_index: int) -> None:
         self._known_before = dict(self.directory.pending)
-        super().became_leader()
+        super().start_leading(no_op_index)
 
     def _moves_to_drive(self) -> dict[int, PendingMigration]:
         before = self._known_before

@@ -17,6 +17,7 @@ from faultline.harness.promises import Asked
 from faultline.harness.system import OptionDescription, PlantedBug
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.reference.partitioned_kv.client import FUNCTIONS, PartitionedClient
+from faultline.systems_under_test.reference.partitioned_kv.core_server import core_server
 from faultline.systems_under_test.reference.partitioned_kv.features import FEATURES
 from faultline.systems_under_test.reference.partitioned_kv.invariants import partition_invariants
 from faultline.systems_under_test.reference.partitioned_kv.messages import MESSAGES
@@ -54,7 +55,7 @@ class PartitionedKv:
     ) -> PartitionedNode:
         """Return a node with empty memory. Raise `UsageError` for options or planted bugs it cannot use."""
         settings = PartitionSettings.for_cluster(options, len(members))
-        return BUGS.node(PartitionedNode, planted_bugs)(ports, members, settings, BUGS.parts(planted_bugs))
+        return BUGS.node(PartitionedNode, planted_bugs)(ports, members, settings, BUGS.parts(planted_bugs), core_server)
 
     def client(
         self,

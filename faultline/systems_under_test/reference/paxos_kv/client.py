@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from faultline.harness.operation import Operation
-from faultline.harness.outcome import CAS_MISMATCH, Outcome, OutcomeRegistry, ok
+from faultline.harness.outcome import CAS_MISMATCH, UNSUPPORTED, Outcome, OutcomeRegistry, ok
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.reference.paxos_kv.messages import OutcomeUnknown, PaxosClientRequest
 from faultline.systems_under_test.reference.paxos_kv.options import PaxosKvSettings
@@ -21,7 +21,7 @@ from faultline.systems_under_test.reference.shared.key_commands import (
     NO_SUCH_ACCOUNT,
     command_of,
 )
-from faultline.systems_under_test.reference.shared.open_operation import TIMEOUT, UNSUPPORTED, OpenOperation
+from faultline.systems_under_test.reference.shared.open_operation import TIMEOUT, OpenOperation
 
 __all__ = ["PAXOS_KV_DEFINITE_ERRORS", "PaxosKvClient"]
 

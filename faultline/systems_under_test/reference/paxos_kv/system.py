@@ -43,6 +43,7 @@ import msgspec
 from faultline.harness.feature import Feature
 from faultline.harness.invariant import Invariant
 from faultline.harness.system import OptionDescription, PlantedBug
+from faultline.harness.universe import Domains
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.reference.paxos_kv.client import PaxosKvClient
 from faultline.systems_under_test.reference.paxos_kv.features import FEATURES
@@ -71,6 +72,11 @@ class PaxosKv:
         "singular-update-queue",
     )
     functions = FUNCTIONS
+    # A round trip with two flushes must fit in a phase, or no proposer ever hears a quorum in time.
+    domains = Domains(
+        options={"phase_timeout_ms": ("100", "200")},
+        weather={"latency_us_max": (600, 5_000, 10_000), "fsync_us_max": (200, 5_000, 10_000)},
+    )
     options: Mapping[str, OptionDescription] = OPTIONS
     planted_bugs: Mapping[str, PlantedBug] = BUGS.planted_bugs
     features: tuple[Feature, ...] = FEATURES

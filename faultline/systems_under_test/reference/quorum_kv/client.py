@@ -20,7 +20,7 @@ from collections.abc import Callable
 from typing import Any
 
 from faultline.harness.operation import Operation
-from faultline.harness.outcome import Outcome, OutcomeRegistry, ok
+from faultline.harness.outcome import UNSUPPORTED, Outcome, OutcomeRegistry, ok
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.data_replication.version_vector import EMPTY_VECTOR, VersionVector
 from faultline.systems_under_test.reference.quorum_kv.messages import (
@@ -32,7 +32,7 @@ from faultline.systems_under_test.reference.quorum_kv.messages import (
 )
 from faultline.systems_under_test.reference.quorum_kv.node import OBSOLETE_VERSION
 from faultline.systems_under_test.reference.quorum_kv.options import KeyValueSettings, replicas_of
-from faultline.systems_under_test.reference.shared.open_operation import TIMEOUT, UNSUPPORTED, OpenOperation
+from faultline.systems_under_test.reference.shared.open_operation import TIMEOUT, OpenOperation
 
 __all__ = ["DEFINITE_ERRORS", "FUNCTIONS", "NOT_ENOUGH_NODES", "QuorumKeyValueClient"]
 

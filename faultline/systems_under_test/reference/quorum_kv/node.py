@@ -50,7 +50,8 @@ from faultline.systems_under_test.reference.quorum_kv.sibling_store import (
     Update,
     Versioning,
 )
-from faultline.systems_under_test.reference.shared.leaderless_node import Handlers, LeaderlessNode
+from faultline.systems_under_test.reference.shared.handler_table import Handlers
+from faultline.systems_under_test.reference.shared.leaderless_node import LeaderlessNode
 from faultline.systems_under_test.reference.shared.replica_requests import QuorumAnswers, ReplicaRequests
 
 __all__ = [

@@ -12,12 +12,12 @@ from collections.abc import Callable
 from typing import Any
 
 from faultline.harness.operation import Operation
-from faultline.harness.outcome import Outcome, OutcomeRegistry, ok
+from faultline.harness.outcome import UNSUPPORTED, Outcome, OutcomeRegistry, ok
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.reference.quorum_register.coordinator import NO_QUORUM_TO_ASK
 from faultline.systems_under_test.reference.quorum_register.messages import ReadValue, ValueResponse, WriteValue
 from faultline.systems_under_test.reference.quorum_register.options import RegisterSettings
-from faultline.systems_under_test.reference.shared.open_operation import TIMEOUT, UNSUPPORTED, OpenOperation
+from faultline.systems_under_test.reference.shared.open_operation import TIMEOUT, OpenOperation
 
 __all__ = ["QuorumRegisterClient"]
 

@@ -31,7 +31,8 @@ from faultline.systems_under_test.reference.quorum_register.messages import (
 )
 from faultline.systems_under_test.reference.quorum_register.options import RegisterSettings
 from faultline.systems_under_test.reference.quorum_register.stamped_copies import Copy, StampedCopies
-from faultline.systems_under_test.reference.shared.leaderless_node import Handlers, LeaderlessNode
+from faultline.systems_under_test.reference.shared.handler_table import Handlers
+from faultline.systems_under_test.reference.shared.leaderless_node import LeaderlessNode
 from faultline.systems_under_test.reference.shared.replica_requests import ReplicaRequests
 
 __all__ = ["Parts", "QuorumRegisterNode"]

@@ -22,18 +22,13 @@ from faultline.systems_under_test.patterns.node_communication.batch_queue import
     BatchQueue,
     BatchQueueFull,
     OversizeRequest,
-    WhenFull,
 )
-from faultline.systems_under_test.reference.raft.settings import RaftSettings
 from faultline.systems_under_test.reference.shared.client_messages import ClientResponse
 
 __all__ = ["REQUEST_TOO_LARGE", "AppendBatches", "BatchAppended", "Proposal"]
 
 REQUEST_TOO_LARGE = "request-too-large"
 """The error code of a command that fits into no batch; it was not and will not be executed."""
-
-QUEUE_MAX = 1_000
-"""The number of commands that may wait for their batch; an append frees the queue, so only a burst can fill it."""
 
 
 class BatchAppended(msgspec.Struct, frozen=True):
@@ -60,21 +55,14 @@ class AppendBatches:
     def __init__(
         self,
         ports: Ports,
-        settings: RaftSettings,
+        limits: BatchLimits,
         append: Callable[[list[Proposal]], None],
         post_due: Callable[[], None],
         queue_type: type[BatchQueue[Proposal]],
     ) -> None:
         self._ports = ports
         self._append = append
-        self._limit_bytes = settings.batch_size_bytes
-        limits = BatchLimits(
-            size_bytes_max=settings.batch_size_bytes,
-            requests_max=settings.batch_entries_max,
-            linger_us=settings.batch_linger_us,
-            queue_max=max(QUEUE_MAX, settings.batch_entries_max),
-            when_full=WhenFull.REFUSE,
-        )
+        self._limit_bytes = limits.size_bytes_max
         self._queue = queue_type(ports.clock, ports.timers, limits, self._send, on_due=post_due)
 
     def propose(self, reply: RequestCallback[ClientResponse], command: bytes, request_number: int) -> None:

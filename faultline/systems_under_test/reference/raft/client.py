@@ -18,7 +18,7 @@ from collections.abc import Callable
 from typing import Any
 
 from faultline.harness.operation import Operation
-from faultline.harness.outcome import CAS_MISMATCH, Outcome, OutcomeRegistry, ok
+from faultline.harness.outcome import CAS_MISMATCH, UNSUPPORTED, Outcome, OutcomeRegistry, ok
 from faultline.harness.world.ports import NodeId, Ports, Timer
 from faultline.systems_under_test.reference.raft.append_batches import REQUEST_TOO_LARGE
 from faultline.systems_under_test.reference.raft.key_value_store import UNKNOWN_SESSION
@@ -38,7 +38,7 @@ from faultline.systems_under_test.reference.shared.key_commands import (
     GetValue,
     command_of,
 )
-from faultline.systems_under_test.reference.shared.open_operation import TIMEOUT, UNSUPPORTED
+from faultline.systems_under_test.reference.shared.open_operation import TIMEOUT
 
 __all__ = [
     "DEFINITE_ERRORS",

@@ -19,7 +19,13 @@ from faultline.systems_under_test.patterns.data_replication.heartbeat import (
     PauseAwareFailureDetector,
     TimeoutBasedFailureDetector,
 )
-from faultline.systems_under_test.patterns.data_replication.idempotent_receiver import ClientSessions
+from faultline.systems_under_test.patterns.data_replication.idempotent_receiver import (
+    Acknowledged,
+    ClientSessions,
+    DiscardPolicy,
+    LastResponses,
+    OneAtATime,
+)
 from faultline.systems_under_test.patterns.data_replication.leader_and_followers import (
     ElectionContext,
     ElectionTiming,
@@ -41,14 +47,19 @@ from faultline.systems_under_test.patterns.data_replication.segmented_log import
 from faultline.systems_under_test.patterns.data_replication.session_expiry import SessionExpiry
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import WriteAheadLog
 from faultline.systems_under_test.patterns.data_replication.zab_election import ZabElection
-from faultline.systems_under_test.patterns.node_communication.batch_queue import BatchQueue
+from faultline.systems_under_test.patterns.node_communication.batch_queue import BatchLimits, BatchQueue, WhenFull
 from faultline.systems_under_test.reference.raft.append_batches import Proposal
-from faultline.systems_under_test.reference.raft.sessions import discard_policy
 from faultline.systems_under_test.reference.raft.settings import RaftSettings
 from faultline.systems_under_test.reference.shared.client_messages import ClientResponse
 from faultline.systems_under_test.reference.shared.compaction import Compaction
 
-__all__ = ["Elections", "Parts", "replicas_of", "store_of"]
+__all__ = ["Elections", "Parts", "discard_policy", "replicas_of", "store_of"]
+
+_REQUESTS_IN_FLIGHT = 1
+"""The requests that a client has in flight: it is asked for one operation at a time."""
+
+_BATCH_QUEUE_MAX = 1_000
+"""The number of commands that may wait for their batch; an append frees the queue, so only a burst can fill it."""
 
 
 def _itself(clock: Clock) -> Clock:
@@ -151,6 +162,16 @@ class Parts:
             quiet_us=settings.heartbeat_interval_us // 2,
         )
 
+    def append_limits(self, settings: RaftSettings) -> BatchLimits:
+        """Return the limits of the batches in which a leader appends commands."""
+        return BatchLimits(
+            size_bytes_max=settings.batch_size_bytes,
+            requests_max=settings.batch_entries_max,
+            linger_us=settings.batch_linger_us,
+            queue_max=max(_BATCH_QUEUE_MAX, settings.batch_entries_max),
+            when_full=WhenFull.REFUSE,
+        )
+
     # Reads and sessions.
 
     def leader_reads(
@@ -164,6 +185,17 @@ class Parts:
     def new_sessions(self, settings: RaftSettings) -> ClientSessions[ClientResponse]:
         """Return the table of client sessions, empty. Raises UsageError for a policy that cannot serve the clients."""
         return self.sessions(discard_policy(settings))
+
+
+def discard_policy(settings: RaftSettings) -> DiscardPolicy:
+    """Return the policy that the options ask for. Raise UsageError when it cannot serve the clients."""
+    policy: DiscardPolicy = LastResponses(settings.saved_responses_max)
+    if settings.discard_policy == "one-at-a-time":
+        policy = OneAtATime()
+    elif settings.discard_policy == "acknowledged":
+        policy = Acknowledged()
+    policy.refuse_in_flight(_REQUESTS_IN_FLIGHT)
+    return policy
 
 
 def store_of(members: tuple[NodeId, ...], settings: RaftSettings) -> NodeId | None:

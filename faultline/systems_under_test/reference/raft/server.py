@@ -10,7 +10,7 @@ index of their entry.
     answer ◄── waiting list ◄── state machine (with sessions)
 
 The server chooses nothing. Which election, which replication and which files it uses is decided by the `Parts` it is
-given; beside its log it does what its *extensions* do. `KeyValueServer` adds what clients see.
+given; beside its log it does what its *extensions* do (`extension`). `KeyValueServer` adds what clients see.
 
 Sources: Ongaro's thesis; Patterns of Distributed Systems ch. 3 to 11.
 """
@@ -24,19 +24,16 @@ import msgspec
 
 from faultline.harness.world.ports import NodeId, NodeStatus, Ports, Storage
 from faultline.systems_under_test.patterns.data_replication.heartbeat import HeartBeatScheduler
-from faultline.systems_under_test.patterns.data_replication.leader_and_followers import (
-    ElectionContext,
-    Handlers,
-    ServerRole,
-)
+from faultline.systems_under_test.patterns.data_replication.leader_and_followers import ElectionContext, ServerRole
 from faultline.systems_under_test.patterns.data_replication.leader_reads import Read
+from faultline.systems_under_test.patterns.data_replication.log_entry import DATA, NO_OP, LogEntry
 from faultline.systems_under_test.patterns.data_replication.replication_messages import (
     ReplicationRequest,
     ReplicationResponse,
 )
 from faultline.systems_under_test.patterns.data_replication.singular_update_queue import SingularUpdateQueue, crash
-from faultline.systems_under_test.patterns.data_replication.write_ahead_log import DATA, NO_OP, LogEntry
 from faultline.systems_under_test.reference.raft.append_batches import AppendBatches, Proposal
+from faultline.systems_under_test.reference.raft.extension import ServerExtension
 from faultline.systems_under_test.reference.raft.key_value_store import Applied, KeyValueStore
 from faultline.systems_under_test.reference.raft.sessions import SessionKeeping
 from faultline.systems_under_test.reference.shared.client_messages import RedirectToLeader
@@ -51,47 +48,10 @@ if TYPE_CHECKING:
     from faultline.systems_under_test.reference.raft.parts import Parts
     from faultline.systems_under_test.reference.raft.settings import RaftSettings
 
-__all__ = ["RaftServer", "ServerExtension"]
+__all__ = ["RaftServer"]
 
 _QUEUE_CAPACITY = 1_000
 _STEP_DOWN_AFTER_ELECTION_TIMEOUTS = 2
-
-
-class ServerExtension:
-    """Something that a server does beside its log. A method that an extension does not override does nothing.
-
-    At the beginning of a leadership, and with requests of clients, the first extension is asked first; everywhere else
-    the last one is, so that extensions are nested like brackets.
-    """
-
-    def handlers(self) -> Handlers:
-        """Return the handlers of the messages that only this extension takes."""
-        return {}
-
-    def start(self) -> None:
-        """Begin; the log has been recovered."""
-
-    def arrived(self, message: Any) -> None:
-        """Take note of a message before the server handles it."""
-
-    def handled(self) -> None:
-        """Look at what the message has changed."""
-
-    def takes(self, source: NodeId, request: Any) -> bool:
-        """Handle a request of a client in place of the server; return False to leave it to others."""
-        return False
-
-    def start_leading(self, no_op_index: int) -> None:
-        """The server leads from now on; its own first entry will stand at `no_op_index`."""
-
-    def stop_leading(self) -> None:
-        """The server leads no longer."""
-
-    def beat(self) -> None:
-        """Do what is due at the interval of heartbeats, on a leader."""
-
-    def applied(self, entry: LogEntry) -> None:
-        """Look at what a committed entry, which was just executed, has changed."""
 
 
 class _Task(msgspec.Struct, frozen=True):
@@ -134,10 +94,18 @@ class RaftServer:
         )
         self.compaction = parts.compaction(ports, settings, self.wal, self.log, store, self.enter)
         self.reads = parts.leader_reads(settings, self.log, ports.trace, self.serve, self.refuse_without_lease)
-        self.sessions = SessionKeeping(ports, store.sessions, settings, parts.session_expiry)
+        self.sessions = SessionKeeping(
+            ports.trace,
+            store.sessions,
+            parts.session_expiry(ports.clock, settings.session_timeout_us, settings.session_check_us),
+        )
         self.waiting = parts.waiting_list(ports.clock, settings.client_timeout_us)
         self._batches = AppendBatches(
-            ports, settings, self._append_batch, lambda: self.enter(self._send_due_batch), parts.batch_queue
+            ports,
+            parts.append_limits(settings),
+            self._append_batch,
+            lambda: self.enter(self._send_due_batch),
+            parts.batch_queue,
         )
         self._heartbeats = HeartBeatScheduler(
             ports.timers, settings.heartbeat_interval_us, lambda: self.enter(self._beat)
@@ -196,6 +164,11 @@ class RaftServer:
     def leads(self) -> bool:
         """True on a server that leads, as far as it knows."""
         return self.election.role is ServerRole.LEADING
+
+    @property
+    def leader_id(self) -> NodeId | None:
+        """The leader, as far as this server knows it."""
+        return self.election.leader_id
 
     # The update queue: everything enters here and runs alone.
 
@@ -336,7 +309,12 @@ class RaftServer:
             self.compaction.request_snapshot()
         if entry.kind == NO_OP:
             self.ports.trace.emit(EntryApplied(entry.index, entry.generation, 0, 0, 0, False))
-            return
+        else:
+            self._execute(entry)
+        for extension in reversed(self.extensions):
+            extension.applied(entry)
+
+    def _execute(self, entry: LogEntry) -> None:
         applied = self.store.apply(entry.index, entry.data)
         self.sessions.report(entry, applied)
         if self.leads:
@@ -344,8 +322,6 @@ class RaftServer:
         elif len(self.waiting):
             self.ports.trace.emit(AnsweredWithoutLeading(entry.index))
         self._answer(entry, applied)
-        for extension in reversed(self.extensions):
-            extension.applied(entry)
 
     def _answer(self, entry: LogEntry, applied: Applied) -> None:
         self.waiting.handle_response(entry.index, applied.response)
@@ -363,7 +339,7 @@ class RaftServer:
 
     def redirect(self, source: NodeId, correlation_id: int) -> None:
         """Name the leader to a client, as far as this server knows it."""
-        self.ports.network.send_ahead(source, RedirectToLeader(correlation_id, self.election.leader_id))
+        self.ports.network.send_ahead(source, RedirectToLeader(correlation_id, self.leader_id))
 
 
 def _stored_bytes(storage: Storage) -> int:

@@ -10,23 +10,16 @@ from zlib import crc32
 
 import msgspec
 
-from faultline.harness.world.ports import Ports
-from faultline.systems_under_test.patterns.data_replication.idempotent_receiver import (
-    Acknowledged,
-    ClientSessions,
-    DiscardPolicy,
-    LastResponses,
-    OneAtATime,
-)
+from faultline.harness.world.ports import Trace
+from faultline.systems_under_test.patterns.data_replication.idempotent_receiver import ClientSessions
+from faultline.systems_under_test.patterns.data_replication.log_entry import LogEntry
 from faultline.systems_under_test.patterns.data_replication.session_expiry import SessionExpiry
-from faultline.systems_under_test.patterns.data_replication.write_ahead_log import LogEntry
 from faultline.systems_under_test.reference.raft.key_value_store import (
     REQUEST_DISCARDED,
     UNKNOWN_SESSION,
     Applied,
     encode_command,
 )
-from faultline.systems_under_test.reference.raft.settings import RaftSettings
 from faultline.systems_under_test.reference.shared.client_messages import ClientResponse, ExpireSessions
 from faultline.systems_under_test.reference.shared.trace_events import (
     DuplicateAnswered,
@@ -35,44 +28,23 @@ from faultline.systems_under_test.reference.shared.trace_events import (
     SessionsSeen,
 )
 
-__all__ = ["REQUESTS_IN_FLIGHT", "SessionKeeping", "discard_policy"]
-
-REQUESTS_IN_FLIGHT = 1
-"""The requests that a client of `consistent-core` has in flight: it is asked for one operation at a time."""
+__all__ = ["SessionKeeping"]
 
 _SEEN_EVERY_ENTRIES = 32
 _REFUSALS = {UNKNOWN_SESSION: "expired-session-refused", REQUEST_DISCARDED: "discarded-request-refused"}
 _ENCODER = msgspec.msgpack.Encoder()
 
 
-def discard_policy(settings: RaftSettings) -> DiscardPolicy:
-    """Return the policy that the options ask for. Raise UsageError when it cannot serve the clients."""
-    policy: DiscardPolicy = LastResponses(settings.saved_responses_max)
-    if settings.discard_policy == "one-at-a-time":
-        policy = OneAtATime()
-    elif settings.discard_policy == "acknowledged":
-        policy = Acknowledged()
-    policy.refuse_in_flight(REQUESTS_IN_FLIGHT)
-    return policy
-
-
 class SessionKeeping:
     """One server's part in the life of sessions."""
 
-    def __init__(
-        self,
-        ports: Ports,
-        sessions: ClientSessions[ClientResponse],
-        settings: RaftSettings,
-        expiry: type[SessionExpiry],
-    ) -> None:
-        self._trace = ports.trace
+    def __init__(self, trace: Trace, sessions: ClientSessions[ClientResponse], expiry: SessionExpiry) -> None:
+        self._trace = trace
         self._sessions = sessions
-        self._settings = settings
-        self._expiry = expiry(ports.clock, settings.session_timeout_us, settings.session_check_us)
-        self.refresh = self._expiry.refresh
-        self.start_leading = self._expiry.start_leading
-        self.is_due = self._expiry.is_due
+        self._expiry = expiry
+        self.refresh = expiry.refresh
+        self.start_leading = expiry.start_leading
+        self.is_due = expiry.is_due
 
     def proposal(self) -> bytes | None:
         """Return the command that ends the sessions of clients that were silent too long; None when there are none."""
@@ -99,7 +71,7 @@ class SessionKeeping:
         trace = self._trace
         if expired:
             self._expiry.forget(expired)
-            trace.emit(SessionsEnded(index, expired, self._settings.session_timeout_us))
+            trace.emit(SessionsEnded(index, expired, self._expiry.timeout_us))
             trace.sometimes("sessions-expired")
         elif response.error in _REFUSALS:
             trace.sometimes(_REFUSALS[response.error])
@@ -111,6 +83,5 @@ class SessionKeeping:
     def _seen(self, index: int) -> SessionsSeen:
         content = self._sessions.content()
         most = max((len(responses) for _, responses in content.values()), default=0)
-        kept = {"last-responses": self._settings.saved_responses_max, "one-at-a-time": 1}
         checksum = crc32(_ENCODER.encode(content))
-        return SessionsSeen(index, len(content), checksum, most, kept.get(self._settings.discard_policy))
+        return SessionsSeen(index, len(content), checksum, most, self._sessions.responses_max)

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from faultline.harness.operation import Operation
-from faultline.harness.outcome import CAS_MISMATCH, Outcome, OutcomeRegistry, ok
+from faultline.harness.outcome import CAS_MISMATCH, UNSUPPORTED, Outcome, OutcomeRegistry, ok
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.data_partitioning.key_range_partitions import (
     KeyRange,
@@ -34,7 +34,7 @@ from faultline.systems_under_test.reference.range_kv.messages import (
     WriteKey,
 )
 from faultline.systems_under_test.reference.range_kv.options import RangeSettings
-from faultline.systems_under_test.reference.shared.open_operation import TIMEOUT, UNSUPPORTED, OpenOperation
+from faultline.systems_under_test.reference.shared.open_operation import TIMEOUT, OpenOperation
 
 __all__ = ["DEFINITE_ERRORS", "FUNCTIONS", "NO_HOST_FOUND", "RangeClient"]
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from faultline.harness.world.ports import NodeId, UnexpectedMessage
 
-__all__ = ["HandlerTable"]
+__all__ = ["HandlerTable", "Handlers"]
+
+Handlers = Mapping[type, Callable[[NodeId, Any], None]]
+"""The handler of each type of message."""
 
 
 class HandlerTable(dict[type, Callable[[NodeId, Any], None]]):

@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from faultline.harness.operation import Operation
-from faultline.harness.outcome import CAS_MISMATCH
-from faultline.systems_under_test.reference.shared.open_operation import UNSUPPORTED
+from faultline.harness.outcome import CAS_MISMATCH, UNSUPPORTED
 
 __all__ = [
     "FUNCTIONS",

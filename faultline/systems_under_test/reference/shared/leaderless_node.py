@@ -16,7 +16,6 @@ Two invariants of the request waiting list are checked on the reports of these n
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -29,11 +28,10 @@ from faultline.systems_under_test.patterns.data_replication.request_waiting_list
     RequestWaitingList,
 )
 from faultline.systems_under_test.patterns.data_replication.singular_update_queue import SingularUpdateQueue, crash
-from faultline.systems_under_test.reference.shared.handler_table import HandlerTable
+from faultline.systems_under_test.reference.shared.handler_table import Handlers, HandlerTable
 from faultline.systems_under_test.reference.shared.replica_requests import ReplicaRequests
 
 __all__ = [
-    "Handlers",
     "LeaderlessNode",
     "NodeStarted",
     "NothingWaitsForLong",
@@ -50,9 +48,6 @@ _WAITS_MAX = 4
 """A request asks replicas twice at the most; each time it waits for an expiration, and up to another for the sweep."""
 
 _SLACK_US = 100_000
-
-Handlers = Mapping[type, Callable[[NodeId, Any], None]]
-"""The handlers of a node by the type of message."""
 
 
 class _Sweep(msgspec.Struct, frozen=True):

@@ -11,10 +11,7 @@ from collections.abc import Callable
 from faultline.harness.outcome import Outcome
 from faultline.harness.world.ports import Clock, Ports, Timer, Timers
 
-__all__ = ["TIMEOUT", "UNSUPPORTED", "OpenOperation"]
-
-UNSUPPORTED = "unsupported-operation"
-"""The error of an operation that the system does not have; no request was sent."""
+__all__ = ["TIMEOUT", "OpenOperation"]
 
 TIMEOUT = "timeout"
 """The error of an operation without an answer in time; a change may or may not take effect."""

@@ -15,10 +15,10 @@ from typing import Any
 from zlib import crc32
 
 from faultline.harness.operation import Operation
-from faultline.harness.outcome import Outcome, OutcomeRegistry, fail, ok
+from faultline.harness.outcome import UNSUPPORTED, Outcome, OutcomeRegistry, fail, ok
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.distributed_time.hybrid_clock import BEFORE_ALL, HybridTimestamp
-from faultline.systems_under_test.reference.shared.open_operation import TIMEOUT, UNSUPPORTED, OpenOperation
+from faultline.systems_under_test.reference.shared.open_operation import TIMEOUT, OpenOperation
 from faultline.systems_under_test.reference.timestamped_kv.messages import (
     ReadAt,
     ReadResponse,

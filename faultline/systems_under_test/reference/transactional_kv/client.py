@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from faultline.harness.operation import Operation
-from faultline.harness.outcome import Outcome, OutcomeRegistry, ok
+from faultline.harness.outcome import UNSUPPORTED, Outcome, OutcomeRegistry, ok
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.data_partitioning.transaction_client import (
     Answer,
@@ -22,7 +22,7 @@ from faultline.systems_under_test.patterns.data_partitioning.transaction_client 
     TransactionAborted,
     TransactionExecutor,
 )
-from faultline.systems_under_test.reference.shared.open_operation import TIMEOUT, UNSUPPORTED, OpenOperation
+from faultline.systems_under_test.reference.shared.open_operation import TIMEOUT, OpenOperation
 from faultline.systems_under_test.reference.transactional_kv.group_messages import ToGroup
 from faultline.systems_under_test.reference.transactional_kv.groups import GroupLocations, groups_of
 from faultline.systems_under_test.reference.transactional_kv.messages import REQUESTS, AskRollback, Reply

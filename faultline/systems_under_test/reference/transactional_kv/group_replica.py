@@ -70,7 +70,7 @@ Enter = Callable[[Callable[[], None]], None]
 
 
 class ReplicatedRecords:
-    """The group's log as the node on top writes to it: implements `NodeLog`. A member that stands by reads it back."""
+    """The group's log as the node on top writes to it: implements `RecordLog`."""
 
     def __init__(self, log: ReplicatedLog, wal: WriteAheadLog) -> None:
         self._log = log
@@ -85,13 +85,6 @@ class ReplicatedRecords:
         batch, self._unsent = self._unsent, []
         if batch:
             self._log.append_batch_and_replicate(DATA, batch)
-
-    def recover(self) -> list[Record]:
-        """Return no record: the member has replayed all of them while it stood by."""
-        return []
-
-    def compact(self, state: bytes) -> None:
-        """Do nothing: the member takes the snapshots."""
 
     def written_index(self) -> int:
         """Return the index of the last record."""

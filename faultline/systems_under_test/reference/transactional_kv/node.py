@@ -7,8 +7,9 @@ write to one log.
     client ── begin, keys, commit ──▶ coordinator ── prepare, commit, roll back ──▶ participants (the own one too)
            ── get, put ─────────────▶ participant ── vote, done, what happened? ──▶ coordinator
 
-With `clock=oracle` the first node is the timestamp oracle as well. With `replication_factor=3` the leader of a group
-runs the same class, over a replicated log: see `group_ports` and `group_replica`.
+With `clock=oracle` the first node is the timestamp oracle as well. The node is given its log: one on its own disk
+(`unreplicated_node`), or with `replication_factor=3` that of a group, which the group's leader writes to
+(`group_replica`).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from faultline.harness.world.ports import READY, NodeId, NodeStatus, Ports, Timer
-from faultline.systems_under_test.patterns.data_partitioning.coordinator_records import CoordinatorRecord
+from faultline.systems_under_test.patterns.data_partitioning.coordinator_records import CoordinatorRecord, RecordLog
 from faultline.systems_under_test.patterns.data_partitioning.transaction_messages import (
     Acknowledged,
     CommitTransaction,
@@ -55,12 +56,9 @@ from faultline.systems_under_test.reference.transactional_kv.messages import (
 )
 from faultline.systems_under_test.reference.transactional_kv.options import TransactionSettings, host_of
 from faultline.systems_under_test.reference.transactional_kv.records import (
-    NodeLog,
     OracleLimit,
-    OwnLog,
     Record,
     TimeGiven,
-    encode_state,
 )
 
 __all__ = ["Parts", "TransactionalKvNode"]
@@ -79,7 +77,7 @@ class Parts:
 
 
 class TransactionalKvNode:
-    """One node: implements `Node` over its ports."""
+    """One node, once its log is replayed into it: it writes to `log` from then on."""
 
     def __init__(
         self,
@@ -87,17 +85,11 @@ class TransactionalKvNode:
         members: tuple[NodeId, ...],
         settings: TransactionSettings,
         parts: Parts,
-        log: NodeLog | None = None,
+        log: RecordLog,
     ) -> None:
-        """Write to `log`, or without it to a log on the node's own disk."""
         self.ports = ports
         self.settings = settings
-        self._log = log or OwnLog(
-            ports.storage,
-            settings.segment_size_bytes,
-            settings.snapshot_every_entries,
-            on_due=lambda: self._enter(self._compact),
-        )
+        self._log = log
         self._oracle = TimestampOracle(self._reserve)
         self._begun: dict[NodeId, tuple[int, Reply | None]] = {}
         self.times = self._make_times(members)
@@ -152,12 +144,6 @@ class TransactionalKvNode:
             _TimerRang: self._handle_timer,
         }
 
-    def start(self) -> None:
-        """Recover both roles from the log, and bring open transactions to an end."""
-        for record in self._log.recover():
-            self.replay(record)
-        self.serve()
-
     def serve(self) -> None:
         """Take requests from now on, all records of the log being replayed."""
         self.ports.timers.every(self.settings.resend_us, lambda: self._enter(self._tick))
@@ -191,11 +177,6 @@ class TransactionalKvNode:
         remembered = self.settings.transactions_remembered
         self.coordinator.forget_what_is_over(remembered)
         self.participant.forget_what_is_over(remembered)
-
-    def _compact(self) -> None:
-        self.ports.trace.sometimes("log-compacted")
-        self.forget_what_is_over()
-        self._log.compact(encode_state(self.records()))
 
     def _finish_recovery(self) -> None:
         self.participant.finish_recovery()

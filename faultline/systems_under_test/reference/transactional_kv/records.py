@@ -10,12 +10,10 @@ data.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Protocol
+from collections.abc import Iterable
 
 import msgspec
 
-from faultline.harness.world.ports import Storage
 from faultline.systems_under_test.patterns.data_partitioning.coordinator_records import CoordinatorRecord
 from faultline.systems_under_test.patterns.data_partitioning.transaction_records import (
     Ceiling,
@@ -24,12 +22,9 @@ from faultline.systems_under_test.patterns.data_partitioning.transaction_records
     Prepared,
     VersionKept,
 )
-from faultline.systems_under_test.patterns.data_replication.compacted_log import CompactedLog
 
 __all__ = [
-    "NodeLog",
     "OracleLimit",
-    "OwnLog",
     "Record",
     "TimeGiven",
     "decode_record",
@@ -77,37 +72,3 @@ def encode_state(records: Iterable[Record]) -> bytes:
 def decode_state(state: bytes) -> list[Record]:
     """Return the records of a snapshot. Raise `msgspec.MsgspecError` for bytes that are none."""
     return _STATE_DECODER.decode(state)
-
-
-class NodeLog(Protocol):
-    """The one log of a node: a `RecordLog` that can be read back."""
-
-    def append(self, record: Record) -> None:
-        """Add a record; durable after the next `flush`."""
-
-    def flush(self) -> None:
-        """Make all records durable before anything that is sent from now on leaves."""
-
-    def recover(self) -> list[Record]:
-        """Return the records that lead to the state before the restart, in order."""
-
-    def compact(self, state: bytes) -> None:
-        """Let `state`, to which all records so far lead, stand in their place."""
-
-
-class OwnLog:
-    """The log on the node's own disk: implements `NodeLog`."""
-
-    def __init__(
-        self, storage: Storage, segment_size_bytes: int, every_entries: int, on_due: Callable[[], None]
-    ) -> None:
-        self._log = CompactedLog(storage, every_entries, on_due, segment_size_bytes_max=segment_size_bytes)
-        self.flush = self._log.flush
-        self.compact = self._log.compact
-
-    def append(self, record: Record) -> None:
-        self._log.append(_ENCODER.encode(record))
-
-    def recover(self) -> list[Record]:
-        state, entries = self._log.recover()
-        return [*(decode_state(state) if state is not None else ()), *map(decode_record, entries)]

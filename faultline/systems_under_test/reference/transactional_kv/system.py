@@ -24,10 +24,10 @@ from faultline.systems_under_test.reference.transactional_kv.group_messages impo
 from faultline.systems_under_test.reference.transactional_kv.group_node import GroupedNode
 from faultline.systems_under_test.reference.transactional_kv.invariants import transactional_kv_invariants
 from faultline.systems_under_test.reference.transactional_kv.messages import MESSAGES
-from faultline.systems_under_test.reference.transactional_kv.node import TransactionalKvNode
 from faultline.systems_under_test.reference.transactional_kv.options import OPTIONS, SETTINGS, TransactionSettings
 from faultline.systems_under_test.reference.transactional_kv.programs import FUNCTIONS
 from faultline.systems_under_test.reference.transactional_kv.replicated_planted_bugs import BUGS
+from faultline.systems_under_test.reference.transactional_kv.unreplicated_node import UnreplicatedNode
 
 __all__ = ["TransactionalKv"]
 
@@ -67,10 +67,10 @@ class TransactionalKv:
 
     def node(
         self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], planted_bugs: frozenset[str]
-    ) -> TransactionalKvNode | GroupedNode:
+    ) -> UnreplicatedNode | GroupedNode:
         """Return a node with empty memory. Raise `UsageError` for options or planted bugs it cannot use."""
         settings = TransactionSettings.read(options)
-        node = GroupedNode if settings.is_replicated else TransactionalKvNode
+        node = GroupedNode if settings.is_replicated else UnreplicatedNode
         return node(ports, members, settings, BUGS.parts(planted_bugs))
 
     def client(

@@ -1,17 +1,24 @@
-"""Checksummed record: the framing of all records that a node writes to log files.
+"""The format of the files that a node writes: a header that names it, and checksummed records.
 
-A record is a length, a checksum and the payload. The checksum also covers the *place* of the record (a salt of the file
-and the position in it), for three reasons: a run of zero bytes is not a valid record, a record image inside a client's
-value is not taken for one when a torn file is searched, and a record at the wrong place is noticed.
+A checksum tells changed data from whole data. It cannot tell a damaged file of this program from a healthy file of
+another one, nor from a file that a later version wrote. Those must be *left alone and named*: taken for a torn write, a
+foreign file would be cut to nothing, and a later version would be read wrongly. So every file begins with six letters
+and a version. A crash can leave a new file that is shorter than its header, as far as it agrees with it, or one that
+begins with zero bytes only, as later bytes may reach the disk before them. Such a file is incomplete, but belongs to
+this program.
+
+A record of a log file is a length, a checksum and the payload. The checksum also covers the *place* of the record (a
+salt of the file and the position in it), for three reasons: a run of zero bytes is not a valid record, a record image
+inside a client's value is not taken for one when a torn file is searched, and a record at the wrong place is noticed.
 
 Records make the two ways a log can be damaged distinguishable (write-ahead log, WAL-R10). No valid record after the
 first invalid byte: a torn write, which was not acknowledged. A valid record after it: stored data has changed. There is
-one exception. A disk may write later bytes before earlier ones, so that a crash leaves a hole of zeros before a
-valid record. Such a record was not acknowledged either.
+one exception. A disk may write later bytes before earlier ones, so that a crash leaves a hole of zeros before a valid
+record. Such a record was not acknowledged either.
 
 Sources: Patterns of Distributed Systems ch. 3, "Implementation considerations"; Pillai et al., "All File Systems Are
 Not Created Equal" (OSDI 2014) on the traces that a crash leaves of an append; `isTornEntry` in etcd's
-`wal/decoder.go`, which takes a record with a sector of zeros for torn.
+`wal/decoder.go`, which takes a record with a sector of zeros for torn; the magic numbers of etcd's and SQLite's files.
 """
 
 from __future__ import annotations
@@ -20,9 +27,12 @@ import struct
 from zlib import crc32
 
 __all__ = [
+    "FILE_HEADER_BYTES",
     "HEADER_BYTES",
     "WRITE_UNIT_BYTES",
     "CorruptLog",
+    "FileHeader",
+    "LogUnusable",
     "encode_record",
     "next_record",
     "read_record",
@@ -32,6 +42,11 @@ __all__ = [
 
 _HEADER = struct.Struct(">II")
 _PLACE = struct.Struct(">QQI")
+_VERSION = struct.Struct(">H")
+_MAGIC_BYTES = 6
+
+FILE_HEADER_BYTES = _MAGIC_BYTES + _VERSION.size
+"""Bytes in front of the first record."""
 
 HEADER_BYTES = _HEADER.size
 """Bytes a record takes on top of its payload."""
@@ -42,8 +57,46 @@ WRITE_UNIT_BYTES = 64
 _LENGTH_BYTES = 4
 
 
+class FileHeader:
+    """The header of one kind of file, with the errors for a file of another kind and for one of a later version."""
+
+    __slots__ = ("_foreign", "_future", "_magic", "_version", "encoded")
+
+    def __init__(self, magic: bytes, *, version: int, foreign: type[Exception], future: type[Exception]) -> None:
+        assert len(magic) == _MAGIC_BYTES
+        self._magic = magic
+        self._version = version
+        self._foreign = foreign
+        self._future = future
+        self.encoded = magic + _VERSION.pack(version)
+
+    def is_complete_in(self, data: bytes, file: str) -> bool:
+        """Return whether `data`, the content of `file`, begins with the whole header; False for an incomplete new file.
+
+        Raises the error for a foreign file, or that for a future version.
+        """
+        if self.encoded.startswith(data[:FILE_HEADER_BYTES]):
+            return len(data) >= FILE_HEADER_BYTES
+        if not any(data[:WRITE_UNIT_BYTES]):
+            return False
+        if data[:_MAGIC_BYTES] != self._magic or len(data) < FILE_HEADER_BYTES:
+            raise self._foreign(
+                f"{file} is not what its name says: it begins with {data[:_MAGIC_BYTES]!r}, not {self._magic!r}."
+                " Nothing was changed; move the file away if another program put it there, or restore it from a backup."
+            )
+        (version,) = _VERSION.unpack_from(data, _MAGIC_BYTES)
+        raise self._future(
+            f"{file} has version {version} of its format; this program knows version {self._version}. Nothing was"
+            " changed; start the version that wrote it."
+        )
+
+
 class CorruptLog(Exception):
     """Stored records changed after they were written: the node must not start, or it would forget its promises."""
+
+
+class LogUnusable(Exception):
+    """The log takes no writes: it was not recovered, or a write failed and the content of the disk is unknown."""
 
 
 def encode_record(payload: bytes, salt: int, position: int) -> bytes:

@@ -1,44 +1,68 @@
-"""The independent replay behind every "linearizable" of a monitor.
+"""Replaying linearizations of objects: the proof behind every "linearizable" of a monitor or a generic search.
 
-The object that an order is tried on is an ordinary mutable one, so that a replay costs the same for every operation.
-Each object has a loop of its own, because a call for every operation would cost more than the operations.
+The object that an order is tried on is an ordinary mutable one where there is one, so that a replay costs the same for
+every operation. Each has a loop of its own, because a call for every operation would cost more than the operations. Any
+other object is replayed on its model. `engine.replay` does the same for registers and strings, on numbers.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from faultline.checkers.linearizability.data_types import UNKNOWN, Call
-from faultline.checkers.porcupine.model import PENDING, Operation
+from faultline.checkers.porcupine.model import PENDING, Model, Operation
 
-__all__ = ["replays"]
+__all__ = ["is_linearization", "replays"]
+
+State = TypeVar("State")
+Input = TypeVar("Input")
+Output = TypeVar("Output")
 
 AnyOperation = Operation[Call, Any]
 
 
 def replays(data_type: str, operations: Sequence[AnyOperation], order: Sequence[int]) -> bool:
     """Return whether `order` is a legal execution of `data_type`, keeps real time and leaves no completed one out."""
+    ordered = _ordered(operations, order)
+    return ordered is not None and _EXECUTIONS[data_type](ordered)
+
+
+def is_linearization(
+    model: Model[State, Input, Output], operations: Sequence[Operation[Input, Output]], order: Sequence[int]
+) -> bool:
+    """Return whether `order`, positions in `operations`, is legal, keeps real time, and leaves nothing out."""
+    ordered = _ordered(operations, order)
+    if ordered is None:
+        return False
+    state = model.init()
+    for operation in ordered:
+        is_legal, state = model.step(state, operation.input, operation.output)
+        if not is_legal:
+            return False
+    return True
+
+
+def _ordered(
+    operations: Sequence[Operation[Input, Output]], order: Sequence[int]
+) -> list[Operation[Input, Output]] | None:
+    """Return the operations in `order`; None when that breaks real time, repeats one or leaves a completed one out."""
     left_out = set(range(len(operations))).difference(order)
     if len(left_out) + len(order) != len(operations):
-        return False
+        return None
     if any(operations[position].return_ != PENDING for position in left_out):
-        return False
+        return None
     ordered = [operations[position] for position in order]
-    return _keeps_real_time(ordered) and _EXECUTIONS[data_type](ordered)
-
-
-def _keeps_real_time(ordered: Iterable[AnyOperation]) -> bool:
-    """Return whether no operation stands behind one that was called only after it had returned."""
+    # No operation may stand behind one that was called only after it had returned.
     latest_call = float("-inf")
     for operation in ordered:
         call = operation.call
         if call > latest_call:
             latest_call = call
         if operation.return_ < latest_call:
-            return False
-    return True
+            return None
+    return ordered
 
 
 def _is_set(ordered: Iterable[AnyOperation]) -> bool:

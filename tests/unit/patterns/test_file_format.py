@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from faultline.systems_under_test.patterns.data_replication.checksummed_record import (
+from faultline.systems_under_test.patterns.data_replication.file_format import (
     HEADER_BYTES,
     WRITE_UNIT_BYTES,
     encode_record,

@@ -1,0 +1,217 @@
+"""Universes: what is drawn for a seed stands in its plan, what the user gave is kept, and bad domains are refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from faultline.harness.errors import UsageError
+from faultline.harness.judge import judge
+from faultline.harness.options import all_options
+from faultline.harness.plan import Plan, Weather
+from faultline.harness.planning import make_plan
+from faultline.harness.request import RunRequest
+from faultline.harness.run import run_simulated
+from faultline.harness.shrink import same_violation, shrink
+from faultline.harness.universe import NOT_CALMED, WEATHER, Domains, calmed, domains_of, option_values
+from faultline.harness.verdict import Verdict
+from faultline.registry import load_packages, load_system, resolve
+
+POOL = ("leadership", "durability", "clocks", "retries")
+PARTS = resolve(RunRequest(system="consistent-core"))
+
+
+def drawn(seed: int = 1, **asked: Any) -> Plan:
+    request = RunRequest(**{"system": "consistent-core", "faults": POOL, **asked}, seed=seed, universe="drawn")
+    return make_plan(request, resolve(request))
+
+
+def values_in(plan: Plan) -> dict[str, str]:
+    """Return every value of `plan` by the name that a universe gives it, faults apart."""
+    options = all_options(load_system(plan.system))
+    tuned = dict(part.split(":") for part in plan.options.get("tuning", "").split(",") if part)
+    found = {f"option.{name}": tuned.get(name, plan.options.get(name, one.default)) for name, one in options.items()}
+    found |= {f"weather.{name}": str(getattr(plan.weather, name)) for name in WEATHER}
+    return found | {"nodes": str(len(plan.nodes)), "workers": str(plan.workers)}
+
+
+def test_a_universe_follows_from_the_request_alone() -> None:
+    assert drawn().digest() == drawn().digest()
+    assert len({drawn(seed).digest() for seed in range(8)}) == 8
+
+
+def test_every_drawn_value_stands_in_its_place_in_the_plan() -> None:
+    for seed in range(12):
+        plan = drawn(seed)
+        assert plan.universe
+        listed = {name: value for name, value in plan.universe.items() if name not in ("faults", "operations")}
+        found = values_in(plan)
+        assert {name: found[name] for name in listed} == listed
+
+
+def test_what_is_not_drawn_is_calm() -> None:
+    calm_options = {name: one.default for name, one in all_options(load_system("consistent-core")).items()}
+    calm = {f"option.{name}": value for name, value in calm_options.items()}
+    calm |= {f"weather.{name}": str(getattr(Weather(), name)) for name in WEATHER}
+    for seed in range(12):
+        plan = drawn(seed)
+        others = {name: value for name, value in values_in(plan).items() if name not in (plan.universe or {})}
+        assert others.items() <= calm.items()
+
+
+def test_weather_sizes_options_and_packages_are_all_drawn_by_some_seed() -> None:
+    names = {name for seed in range(30) for name in drawn(seed).universe or {}}
+    assert {"nodes", "workers", "operations", "faults"} <= names
+    assert {f"weather.{name}" for name in WEATHER} <= names
+    assert any(name.startswith("option.") for name in names)
+
+
+def test_a_seed_draws_some_of_the_packages_and_keeps_the_name_of_its_cell() -> None:
+    plans = [drawn(seed) for seed in range(20)]
+    assert {plan.fault_set for plan in plans} == {POOL}
+    chosen = {(plan.universe or {})["faults"] for plan in plans}
+    assert len(chosen) > 3 and all(set(each.split("+")) < set(POOL) for each in chosen)
+
+
+def test_only_the_kinds_of_the_drawn_packages_are_planned() -> None:
+    kinds = {package.name: set(package.kinds) for package in load_packages(POOL)}
+    for seed in range(12):
+        plan = drawn(seed)
+        allowed = set().union(*(kinds[name] for name in (plan.universe or {})["faults"].split("+")))
+        assert {fault.kind for fault in plan.faults} <= allowed
+
+
+def test_held_numbers_and_given_options_are_kept() -> None:
+    for seed in range(12):
+        plan = drawn(seed, nodes=4, workers=7, held=("nodes", "workers"), options={"tuning": "in_flight_max:2"})
+        assert (len(plan.nodes), plan.workers) == (4, 7)
+        assert "in_flight_max:2" in plan.options["tuning"].split(",")
+        assert not {"nodes", "workers", "option.in_flight_max"} & set(plan.universe or {})
+
+
+def test_holding_a_number_moves_no_other_draw() -> None:
+    free, held = drawn(3).universe or {}, drawn(3, held=("nodes",)).universe or {}
+    assert held == {name: value for name, value in free.items() if name != "nodes"}
+
+
+def test_the_weather_that_the_user_gave_is_kept_even_where_it_is_the_usual_one() -> None:
+    given = {"disk": "page-cache", "fsync_us_min": "150", "loss": "0"}
+    for seed in range(12):
+        plan, free = drawn(seed, weather=given), drawn(seed)
+        assert (plan.weather.disk, plan.weather.fsync_us_min, plan.weather.loss) == ("page-cache", 150, 0)
+        assert plan.universe == {name: value for name, value in (free.universe or {}).items() if name != "weather.loss"}
+
+
+def test_no_universe_contradicts_the_weather_that_the_user_gave() -> None:
+    seeds = range(40)
+    assert any(drawn(seed).weather.fsync_us_max < 300 for seed in seeds)
+    assert all(drawn(seed, weather={"fsync_us_min": 300}).weather.fsync_us_max >= 300 for seed in seeds)
+
+
+def test_options_that_a_planted_bug_needs_are_kept() -> None:
+    for seed in range(12):
+        plan = drawn(seed, planted_bugs=("wall-clock-lease",))
+        assert plan.options["read_mode"] == "leader-lease"
+
+
+def test_sparse_operations_are_spread_over_the_same_span() -> None:
+    plans = [drawn(seed) for seed in range(12)]
+    assert len({plan.heal_us for plan in plans}) == 1
+    assert len({(plan.universe or {})["operations"] for plan in plans}) > 1
+
+
+def test_the_calm_universe_is_not_written_and_its_plans_are_what_they_were() -> None:
+    request = RunRequest(system="consistent-core", seed=7)
+    plan = make_plan(request, resolve(request))
+    assert b"universe" not in msgspec.json.encode(plan)
+    assert plan.weather == Weather()
+
+
+def test_a_plan_with_a_universe_is_read_back_as_it_was_written() -> None:
+    plan = drawn()
+    assert msgspec.json.decode(msgspec.json.encode(plan), type=Plan) == plan
+
+
+@pytest.mark.parametrize("world", ["local", "hosts"])
+def test_no_universe_is_drawn_in_a_real_world(world: str) -> None:
+    with pytest.raises(UsageError, match=f"The {world} world has a weather of its own"):
+        drawn(world=world)
+
+
+def test_a_mistake_of_the_request_is_told_as_such() -> None:
+    with pytest.raises(UsageError, match="has no option called 'red_mode'"):
+        drawn(options={"red_mode": "log"})
+    with pytest.raises(UsageError, match="cannot serve the workload bank"):
+        drawn(workload="bank")
+
+
+def test_a_request_for_which_every_universe_is_refused_tells_the_last_refusal() -> None:
+    with pytest.raises(UsageError, match=r"None of 200 universes .* does not promise"):
+        drawn(options={"read_mode": "stale"})
+
+
+@pytest.mark.parametrize(
+    ("domains", "complaint"),
+    [
+        (Domains(nodes=()), "nodes needs numbers from 1"),
+        (Domains(options={"colour": ("red",)}), "there is no option colour"),
+        (Domains(options={"read_mode": ("log", "guess")}), "read_mode cannot be guess"),
+        (Domains(weather={"fog": (1,)}), "weather has no field fog"),
+        (Domains(weather={"latency_us_max": (100,)}), "latency_us_max has a value below latency_us_min, 300"),
+    ],
+)
+def test_domains_that_contradict_the_system_are_refused(domains: Domains, complaint: str) -> None:
+    system: Any = load_system("consistent-core")
+    system.domains = domains
+    with pytest.raises(UsageError, match=complaint):
+        domains_of(system)
+
+
+def test_a_small_size_is_drawn_and_a_time_beyond_a_run_is_drawn_within_it() -> None:
+    values = option_values(load_system("consistent-core"), Domains())
+    assert min(map(int, values["snapshot_every_entries"])) < 10
+    assert {"150", "300000"} <= set(values["session_timeout_ms"])
+    assert values["read_mode"][0] == "read-index"
+
+
+def test_a_calmed_plan_differs_in_the_given_up_values_alone_and_can_be_carried_out() -> None:
+    system = load_system("consistent-core")
+    for seed in range(12):
+        plan = drawn(seed)
+        values, calm = plan.universe or {}, values_in(make_plan(RunRequest(system="consistent-core"), PARTS))
+        for name in values:
+            if name in NOT_CALMED or name == "workers":
+                continue
+            left = calmed(plan, system, [other for other in values if other != name])
+            assert left.universe == {other: value for other, value in values.items() if other != name}
+            assert values_in(left) == values_in(plan) | {name: calm[name]}
+        assert values_in(calmed(plan, system, values)) == values_in(plan)
+
+
+def test_a_calmed_plan_has_the_fewest_workers_that_its_operations_need() -> None:
+    plan = drawn(2, workers=8)
+    few = msgspec.structs.replace(plan, operations=tuple(each for each in plan.operations if each.worker < 2))
+    assert calmed(few, load_system("consistent-core"), []).workers == 2
+
+
+def test_a_violation_is_shrunk_towards_the_calm_universe() -> None:
+    seed, request, parts = (
+        0,
+        RunRequest(system="consistent-core", planted_bugs=("stale-read",), universe="drawn"),
+        PARTS,
+    )
+    while True:
+        plan = make_plan(msgspec.structs.replace(request, seed=seed), parts)
+        judgement = judge(run_simulated(plan, parts), parts, run_id="first")
+        if judgement.verdict is Verdict.VIOLATION and len(plan.universe or {}) > 4:
+            break
+        seed += 1
+    shrunk = shrink(plan, same_violation(parts, judgement.signature), system=parts.system)
+    assert shrunk.complete
+    assert len(shrunk.plan.universe or {}) < len(plan.universe or {})
+    assert not set(NOT_CALMED) & set(shrunk.plan.universe or {})
+    for name in shrunk.plan.universe or {}:
+        others = [other for other in shrunk.plan.universe or {} if other != name]
+        assert not same_violation(parts, judgement.signature)(calmed(shrunk.plan, parts.system, others))
