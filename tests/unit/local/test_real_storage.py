@@ -143,6 +143,19 @@ def test_commits_that_wait_together_share_one_fsync(machine: Machine) -> None:
     assert machine.crash().read("log") == b"00123456789"
 
 
+def test_what_a_commit_cut_off_is_durable_before_a_later_one_writes_there(machine: Machine) -> None:
+    machine.storage.append("log", b"old")
+    machine.storage.fsync("log")
+    machine.held, before = [], machine.disk.fsyncs
+    machine.storage.truncate("log", 0)
+    machine.storage.fsync("log")
+    machine.storage.append("log", b"new")
+    machine.storage.fsync("log")
+    machine.disk.carry_out(machine.held)
+    assert machine.disk.fsyncs == before + 2
+    assert machine.crash().read("log") == b"new"
+
+
 def test_a_slow_disk_is_waited_for_once_per_round(tmp_path: Path) -> None:
     asked: list[int] = []
 

@@ -160,6 +160,7 @@ class Disk:
         self._folder = folder
         self._descriptors: dict[str, int] = {}
         self._dirty: set[int] = set()
+        self._cut: set[int] = set()
         self.fsyncs = 0
 
     def content(self) -> list[tuple[str, bytes]]:
@@ -177,6 +178,9 @@ class Disk:
                     self._change_name(change)
                 self._sync_folder()
             if commit.file is not None:
+                if self._descriptors.get(commit.file) in self._cut:
+                    # With one fsync for both, a power failure could leave new bytes after what was to be cut off.
+                    self._flush()
                 self._change_data(commit.file, commit.data)
         self._flush()
 
@@ -210,6 +214,7 @@ class Disk:
                     _write_all(descriptor, data)
                 case _Truncate(size):
                     os.ftruncate(descriptor, min(size, os.fstat(descriptor).st_size))
+                    self._cut.add(descriptor)
         self._dirty.add(descriptor)
 
     def _flush(self) -> None:
@@ -217,6 +222,7 @@ class Disk:
             os.fsync(descriptor)
             self.fsyncs += 1
         self._dirty.clear()
+        self._cut.clear()
 
     def _sync_folder(self) -> None:
         descriptor = os.open(self._folder, os.O_RDONLY)
