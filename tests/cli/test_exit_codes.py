@@ -286,7 +286,7 @@ def test_a_real_run_never_takes_the_place_of_an_earlier_one(faultline):
             ("run", "--workload", "locks", "--option", "services=on", "--option", "lease_ttl_ms=700"),
             "consistent-core has no option services any more: the system coordination-service took it over",
             "Run `faultline run --system coordination-service --workload locks --faults leadership"
-            " --option lease_ttl_ms=700 --seed",
+            " --option lease_ttl_ms=700 --nodes 3 --seed",
         ),
         (
             ("run", "--planted-bug", "stamp-ignored"),
