@@ -1,8 +1,8 @@
 """Faultline: a correctness test harness for distributed stores.
 
 The names below are what tests and plug-ins are written with, and they are stable. So are those that
-`faultline.testing`, `faultline.checkers`, `faultline.checkers.porcupine` and `faultline.workloads` export. All other
-modules may change with any version.
+`faultline.testing`, `faultline.testing.strategies`, `faultline.checkers`, `faultline.checkers.porcupine` and
+`faultline.workloads` export. All other modules may change with any version.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         StoreClient,
         StorePlace,
     )
+    from faultline.harness.universe import Domains
     from faultline.harness.verdict import CheckResult, Finding, Verdict
     from faultline.harness.workload import Checker, Workload
     from faultline.harness.world.ports import Node, NodeId, NodeStatus, Ports
@@ -51,6 +52,7 @@ __all__ = [
     "Breach",
     "CheckResult",
     "Checker",
+    "Domains",
     "FaultlineError",
     "Feature",
     "Finding",
@@ -99,6 +101,7 @@ __all__ = [
 ]
 
 _MODULES = {
+    "Domains": "faultline.harness.universe",
     "FaultlineError": "faultline.harness.errors",
     "HarnessError": "faultline.harness.errors",
     "UsageError": "faultline.harness.errors",

@@ -153,7 +153,8 @@ def differences_of_staleness(steps: Sequence[Step], counts: Counter[str]) -> lis
     history = history_of(steps)
     result, k = judge("staleness", history).check(history), smallest_k(steps)
     if not any(step.is_read for step in steps):
-        return [] if result.verdict is Verdict.UNKNOWN else [f"staleness of no read is {result.verdict}"]
+        is_undecided = result.verdict in (Verdict.UNKNOWN, Verdict.VACUOUS)
+        return [] if is_undecided else [f"staleness of no read is {result.verdict}"]
     counts[f"staleness: k is {k}"] += 1
     if k is None or result.verdict is Verdict.VIOLATION:
         return [] if (k is None) == (result.verdict is Verdict.VIOLATION) else [f"{result.verdict} where k is {k}"]

@@ -275,7 +275,7 @@ BUGS = (
     HarnessBug(
         name="cut-links-let-messages-through",
         breaks="A partition is told and probed, and messages arrive all the same.",
-        place="faultline.harness.world.simulated.network:Link._arrive",
+        place="faultline.harness.world.simulated.network:Link.arrive",
         before="if not self.cut:",
         after="if self.source:",
         caught_by=_BITE,

@@ -72,6 +72,7 @@ RUNS: dict[str, dict[str, Any]] = {
             "join_attempts": "0",
             "acknowledgement_ms": "800",
         },
+        "beyond_promise": True,
         "seed": 452_890_178,
     },
     "a watch is told of the past while it is set anew": {

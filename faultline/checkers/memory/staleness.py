@@ -83,7 +83,8 @@ class StalenessChecker:
         expect_functions(self.name, history, ("read", "write", "get", "put"), _EXPECTED)
         conclusion = Conclusion(self.name, history)
         if not any(f in ("read", "get") and kind == "ok" for f, kind in zip(history.f, history.outcome)):
-            conclusion.doubt("No read was answered, so nothing was measured.")
+            cause = Cause.NOT_READ_OUT if "ok" in history.outcome else Cause.NOTHING_SEEN
+            conclusion.doubt("No read was answered, so nothing was measured.", cause)
             return conclusion.result("")
         measured = self._measure(history, conclusion)
         for figures in measured:

@@ -27,6 +27,9 @@ from faultline.systems_under_test.reference.emergent.planted_bugs import BUGS
 
 __all__ = ["EmergentLeader"]
 
+_FAILURE_MS_MAX = 600
+"""The longest failure time-out with which groups have merged when their nodes are asked for the last time."""
+
 _ROUND_MS_MAX = 100
 """The longest round of a seed's questions with which a cluster has formed when faults begin."""
 
@@ -76,6 +79,11 @@ class EmergentLeader:
             return f"clients are always refused, as there are only {asked.nodes} nodes, below minimum={minimum}"
         if minimum and 2 * minimum <= asked.nodes:
             return f"with minimum={minimum} two groups of {asked.nodes} nodes may both serve"
+        if asked.number("failure_timeout_ms") > _FAILURE_MS_MAX:
+            timeout_ms = asked.options["failure_timeout_ms"]
+            return (
+                f"with failure_timeout_ms={timeout_ms} groups need longer to find and join each other than a run waits"
+            )
         others = max(1, min(asked.number("seeds"), asked.nodes) - 1)
         if not minimum and asked.fault_kinds and others * asked.number("join_timeout_ms") > _ROUND_MS_MAX:
             return (
