@@ -7,7 +7,7 @@ also those that planning refuses, so that it is a bound that a campaign need not
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from itertools import combinations, product
 
 import msgspec
@@ -58,7 +58,7 @@ def coverage(plan: CampaignPlan, runs: pa.Table) -> tuple[Coverage, ...]:
     if not plan.universe:
         return ()
     rows = [(name, runs.filter(pc.equal(runs["system"], name))["covered"].to_pylist()) for name in plan.systems]
-    return tuple(_of_system(name, plan.options, each) for name, each in rows if each)
+    return tuple(_of_system(name, plan, each) for name, each in rows if each)
 
 
 def coverage_sentences(systems: Iterable[Coverage]) -> Iterator[str]:
@@ -75,11 +75,12 @@ def coverage_sentences(systems: Iterable[Coverage]) -> Iterator[str]:
             yield f"Faults by role: {', '.join(f'{name} in {runs:,}' for name, runs in each.struck.items())} runs."
 
 
-def _of_system(name: str, given: Mapping[str, str], rows: list[list[str]]) -> Coverage:
+def _of_system(name: str, plan: CampaignPlan, rows: list[list[str]]) -> Coverage:
     system = load_system(name)
     domains = domains_of(system)
-    options = {option: each for option, each in option_values(system, domains).items() if option not in given}
-    weather = {f"weather.{field}={value}" for field in WEATHER for value in domains.weather.get(field, WEATHER[field])}
+    options = {option: each for option, each in option_values(system, domains).items() if option not in plan.options}
+    fields = [field for field in WEATHER if field not in (plan.weather or {})]
+    weather = {f"weather.{field}={value}" for field in fields for value in domains.weather.get(field, WEATHER[field])}
     pairs, drawn, struck = set[tuple[tuple[str, str], tuple[str, str]]](), set[str](), dict[str, int]()
     seen: set[tuple[str, str]] = set()
     for row in rows:

@@ -71,9 +71,10 @@ class CampaignPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     `seeds_per_task` seeds run in one task. `hosts` names the hosts of the world `hosts` and `host_options` says how
     they are to be, as `--hosts` and `--host-option` do. With `stop_at_violation` each run ends at the first violation
     that is certain while it goes on, and the campaign begins no further run after the first that is not allowed.
-    `universe` is `calm`, or `drawn` for each seed; of a drawn one the numbers in `held` are kept (`nodes`, `workers`,
-    `operations`: those that the plan or a flag gives). Unset, these are not written, so that the digests of other plans
-    do not depend on them.
+    `weather` has conditions of the simulated world in place of the usual ones (`faultline.harness.conditions`).
+    `universe` is `calm`, or `drawn` for each seed; of a drawn one the `weather` is kept, and the numbers in `held`
+    (`nodes`, `workers`, `operations`: those that the plan or a flag gives). Unset, these are not written, so that the
+    digests of other plans do not depend on them.
     """
 
     name: str = "campaign"
@@ -99,6 +100,7 @@ class CampaignPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     keep_per_signature: int = 20
     seeds_per_task: int = 25
     stop_at_violation: bool | msgspec.UnsetType = msgspec.UNSET
+    weather: dict[str, str | int | float] | msgspec.UnsetType = msgspec.UNSET
     universe: Literal["calm", "drawn"] | msgspec.UnsetType = msgspec.UNSET
     held: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
 
@@ -164,6 +166,7 @@ class CampaignPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
             floors=self.floors,
             beyond_promise=bool(cell.expected),
             stop_at_violation=self.stop_at_violation,
+            weather=self.weather,
             universe="drawn" if self.universe == "drawn" else msgspec.UNSET,
             held=self.held,
         )

@@ -95,6 +95,7 @@ def plan_from_flags(
     options: Mapping[str, str] | None = None,
     floors: Mapping[str, float] | None = None,
     host_options: Mapping[str, str] | None = None,
+    weather: Mapping[str, str] | None = None,
     **others: Any,
 ) -> CampaignPlan:
     """Return the plan named or filed as `plan` (else `default`), with the given flags in place of its own
@@ -122,6 +123,8 @@ def plan_from_flags(
         given["host_options"] = base.host_options | dict(host_options)
     if options:
         given["options"] = base.options | dict(options)
+    if weather:
+        given["weather"] = (base.weather or {}) | dict(weather)
     if floors:
         given["floors"] = base.floors | dict(floors)
     if planted_bugs or fault_sets or systems or workloads:

@@ -17,6 +17,7 @@ from faultline.cli.options import (
     output_option,
     stop_option,
     universe_option,
+    weather_option,
 )
 from faultline.cli.output import say
 from faultline.cli.sealed_outcome import INTERRUPTED, Sealed, announce, working_in
@@ -92,6 +93,7 @@ def _many(context: click.Context, parameter: click.Parameter, values: tuple[str,
     help="Name of the campaign and its folder; it must be new in the results folder [default: the plan's].",
 )
 @universe_option
+@weather_option
 @floor_option
 @output_option
 @stop_option
@@ -116,6 +118,7 @@ def command(
     master: str,
     name: str | None,
     universe: Literal["calm", "drawn"] | None,
+    weather_pairs: tuple[str, ...],
     floor_pairs: tuple[str, ...],
     output: Path,
     stop_at_violation: bool,
@@ -150,6 +153,7 @@ def command(
         world=_world(world, hosts),
         hosts=hosts,
         host_options=as_options(host_option_pairs, "--host-option"),
+        weather=as_options(weather_pairs, "--weather"),
         stop_at_violation=stop_at_violation or None,
         universe=universe,
     )

@@ -22,6 +22,7 @@ __all__ = [
     "request_options",
     "stop_option",
     "universe_option",
+    "weather_option",
 ]
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -107,6 +108,15 @@ floor_option = click.option(
     multiple=True,
     metavar="NAME=SHARE",
     help="Least share that a run needs to pass, such as faults-applied=0.5; 0 is no floor [default: each floor's own].",
+)
+
+
+weather_option = click.option(
+    "--weather",
+    "weather_pairs",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Condition of the simulated world, such as disk=page-cache or fsync_us_max=20000 [default: calm].",
 )
 
 

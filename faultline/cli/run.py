@@ -18,6 +18,7 @@ from faultline.cli.options import (
     request_options,
     stop_option,
     universe_option,
+    weather_option,
 )
 from faultline.cli.output import say
 from faultline.cli.sealed_outcome import INTERRUPTED, Sealed
@@ -59,6 +60,7 @@ __all__ = ["command"]
     help="Setting of the hosts, such as fsync=lies.",
 )
 @universe_option
+@weather_option
 @floor_option
 @output_option
 @click.option("--shrink/--no-shrink", "shrinks", default=True, help="Shrink a violation of the simulated world.")
@@ -82,6 +84,7 @@ def command(
     hosts: str | None,
     host_option_pairs: tuple[str, ...],
     universe: Literal["calm", "drawn"] | None,
+    weather_pairs: tuple[str, ...],
     floor_pairs: tuple[str, ...],
     output: Path,
     shrinks: bool,
@@ -118,6 +121,7 @@ def command(
         stop_at_violation=stop_at_violation or msgspec.UNSET,
         universe="drawn" if universe == "drawn" else msgspec.UNSET,
         held=_held() if universe == "drawn" else msgspec.UNSET,
+        weather={**as_options(weather_pairs, "--weather")} or msgspec.UNSET,
     )
     finished = carry_out(request, output, shrinks=shrinks, hosts=hosts or "", announces=True)
     _print(finished.judgement, finished.lines, as_json)

@@ -31,6 +31,7 @@ def run_command(request: RunRequest, hosts: str = "") -> str:
         words += ["--host-option", f"{name}={value}"]
     for name, share in request.floors.items():
         words += ["--floor", f"{name}={share:g}"]
+    words += [word for name, value in (request.weather or {}).items() for word in ("--weather", f"{name}={value}")]
     if hosts:
         words += ["--hosts", hosts]
     held = request.held or ()

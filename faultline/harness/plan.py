@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -89,10 +89,12 @@ class PlannedFault(msgspec.Struct, frozen=True):
         return self.at_us + self.duration_us
 
 
-class Weather(msgspec.Struct, frozen=True, kw_only=True):
+class Weather(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The ordinary conditions of a simulated run, before any fault. All zero is the calm universe.
 
-    `client_distance_us_max` puts clients at distances of their own from each node, up to that much one way.
+    `client_distance_us_max` puts clients at distances of their own from each node, up to that much one way. A `disk` is
+    `journaled`, as it is when unset, or behind a `page-cache`. Fields that came later are unset by default and then not
+    written, so that the digests of other plans do not depend on them.
     """
 
     latency_us_min: _Delay = 300
@@ -103,6 +105,7 @@ class Weather(msgspec.Struct, frozen=True, kw_only=True):
     duplicate: _Share = 0.0
     drift_ppm_max: _Drift = 100
     client_distance_us_max: _Delay = 0
+    disk: Literal["journaled", "page-cache"] | msgspec.UnsetType = msgspec.UNSET
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):

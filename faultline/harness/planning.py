@@ -14,6 +14,7 @@ import msgspec
 
 from faultline.harness.access import access_of, reads_of_the_rest
 from faultline.harness.commands import run_command
+from faultline.harness.conditions import refuse_contradictions, refuse_weather, weather_of
 from faultline.harness.errors import UsageError
 from faultline.harness.floors import checked_floors
 from faultline.harness.generator.simulate import planned_operations
@@ -51,7 +52,7 @@ _FILLED_SHARE = 0.925
 def make_plan(request: RunRequest, parts: Parts) -> Plan:
     """Return the plan of `request`: a pure function of it. Raise UsageError for names and numbers that cannot be
     used."""
-    return _drawn_plan(request, parts) if request.universe else _plan(request, parts, Weather())
+    return _drawn_plan(request, parts) if request.universe else _plan(request, parts, weather_of(request.weather or {}))
 
 
 def _drawn_plan(request: RunRequest, parts: Parts) -> Plan:
@@ -71,6 +72,7 @@ def _drawn_plan(request: RunRequest, parts: Parts) -> Plan:
     for drawn in draws(spanned, parts.system, parts.workload.functions):
         chosen = dataclasses.replace(parts, package=_some_of(parts.package, drawn.request.faults, request.faults))
         try:
+            refuse_contradictions(drawn.weather)
             refuse_what_cannot_boot(_without_operations(drawn.request, chosen), chosen)
             plan = _plan(drawn.request, chosen, drawn.weather)
         except UsageError as error:
@@ -183,6 +185,7 @@ def refuse_bad_numbers(request: RunRequest) -> None:
         )
     if request.duration_s is not None and not 0 < request.duration_s <= _DURATION_S_MAX:
         raise UsageError(f"A run cannot last {request.duration_s} s.", "Give --duration in seconds, such as 60.")
+    refuse_weather(request.weather or {}, request.world)
     if request.seed < 0:
         raise UsageError(f"Seeds are whole numbers from 0, not {request.seed}.", "Use --seed 0.")
 

@@ -16,9 +16,10 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A user's request for one run: names and numbers, all with a default except the system and the seed.
 
     With `beyond_promise` the run is planned although the system does not promise to pass it. With `stop_at_violation`
-    it ends at the first violation that is certain while it goes on. With a `universe` that is drawn
-    (`faultline.harness.universe`), the numbers `held` are kept, and each seed draws some of the `faults`; unset, both
-    are not written, so that the names of other runs do not depend on them.
+    it ends at the first violation that is certain while it goes on. `weather` has the conditions of the simulated world
+    that the user gave (`faultline.harness.conditions`). With a `universe` that is drawn (`faultline.harness.universe`),
+    these and the numbers `held` are kept, and each seed draws some of the `faults`. Unset, the three are not written,
+    so that the names of other runs do not depend on them.
     """
 
     system: str
@@ -36,6 +37,7 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     world: WorldName = "simulated"
     beyond_promise: bool = False
     stop_at_violation: bool | msgspec.UnsetType = msgspec.UNSET
+    weather: dict[str, str | int | float] | msgspec.UnsetType = msgspec.UNSET
     universe: Literal["drawn"] | msgspec.UnsetType = msgspec.UNSET
     held: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from faultline.harness.conditions import contradictions
 from faultline.harness.errors import UsageError
 from faultline.harness.options import effective_options
 from faultline.harness.parts import Parts
@@ -31,15 +32,11 @@ def fit_plan(plan: Plan, parts: Parts, source: str) -> Plan:
 
 
 def _complaints(plan: Plan) -> Iterator[str]:
-    weather = plan.weather
     if len(set(plan.nodes)) < len(plan.nodes):
         yield "nodes has a name twice"
     if not plan.heal_us <= plan.end_us <= plan.heal_us + _AFTER_THE_HEAL_US_MAX:
         yield f"end_us is {plan.end_us}, which is not within ten minutes after heal_us, {plan.heal_us}"
-    for name in ("latency_us", "fsync_us"):
-        least, most = getattr(weather, f"{name}_min"), getattr(weather, f"{name}_max")
-        if least > most:
-            yield f"weather.{name}_min is {least}, which is more than {name}_max, {most}"
+    yield from contradictions(plan.weather)
     worker = max((operation.worker for operation in plan.operations), default=0)
     if worker >= plan.workers:
         yield f"an operation is of worker {worker}, but the {plan.workers} workers are counted from 0"

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import msgspec
 from msgspec.structs import replace
 
+from faultline.harness.conditions import weather_of
 from faultline.harness.errors import UsageError
 from faultline.harness.generator.chance import chance_of_text
 from faultline.harness.options import TUNING, all_options, effective_options, tuning_settings
@@ -116,8 +117,9 @@ class Drawn(NamedTuple):
 def draws(request: RunRequest, system: NodeSystem, functions: tuple[str, ...]) -> Iterator[Drawn]:
     """Yield at most DRAWS_MAX universes for `request`, whose workload uses `functions`, in the order to try them.
 
-    What the request gives is kept: its options, those that its planted bugs and functions need, and the numbers that it
-    holds. Raise `UsageError` for domains that contradict each other or the system.
+    What the request gives is kept: its options, those that its planted bugs and functions need, its weather, and the
+    numbers that it holds. The weather may contradict what is drawn beside it. Raise `UsageError` for domains that
+    contradict each other or the system.
     """
     domains = domains_of(system)
     kept = _kept(request, system, functions)
@@ -204,7 +206,8 @@ def _draw(request: RunRequest, domains: Domains, values: Mapping[str, tuple[str,
     }
     numbers = {name: number for name, number in numbers.items() if name not in (request.held or ())}
     faults = _some_packages(request.faults, rng)
-    weather = _weather(domains, rng)
+    given = request.weather or {}
+    weather = {name: value for name, value in _weather(domains, rng).items() if name not in given}
     kept = _flat(request.options)
     options = {name: value for name, value in _options(values, rng).items() if name not in kept}
     drawn = {name: str(number) for name, number in numbers.items()}
@@ -213,7 +216,7 @@ def _draw(request: RunRequest, domains: Domains, values: Mapping[str, tuple[str,
     drawn |= {f"weather.{name}": str(value) for name, value in weather.items()}
     drawn |= {f"option.{name}": value for name, value in options.items()}
     changed = replace(request, faults=faults, options=request.options | options, **numbers)
-    return Drawn(changed, replace(Weather(), **weather), drawn)
+    return Drawn(changed, weather_of(given, replace(Weather(), **weather)), drawn)
 
 
 def _some_packages(names: tuple[str, ...], rng: Random) -> tuple[str, ...]:

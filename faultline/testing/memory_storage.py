@@ -139,6 +139,11 @@ class MemoryStorage:
         if file in self._names:
             self._names[file].syncs.append(number)
 
+    def fsync_folder(self) -> None:
+        """Make all names durable, unless the last effect of names was followed by an fsync already."""
+        if self._directories[-1][0] > self._syncs[-1]:
+            self._syncs.append(self._effect("fsync"))
+
     def damage(self, file: str, position: int, mask: int = 1) -> None:
         """Flip bits of one durable byte."""
         content = bytearray(self.read(file))

@@ -23,7 +23,8 @@ error, not a pass. A fault that needs a capability which the world lacks is refu
 | `clock-drift` | nodes | ppm | both clocks of the node run fast or slow |
 
 A killed process loses its memory, but the kernel still writes down what it wrote without fsync; a loss of power takes
-that too. The simulated world makes no such difference: there every kill is a loss of power.
+that too. The simulated world makes the same difference where its disks are behind a page cache, and there every other
+kill takes the power as well. On its journaled disks every kill is a loss of power.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ CAPABILITIES = ("cut", "loss", "delay", "duplicate", "kill", "pause", "clock-ste
 """The capabilities that the simulated and the local world share."""
 
 SIMULATED_CAPABILITIES = (*CAPABILITIES, "power-off")
-"""The capabilities of the simulated world: its disks forget what was not synced, and do so at every kill."""
+"""The capabilities of the simulated world: its disks forget what was not synced when the power goes."""
 
 LOCAL_CAPABILITIES = (*CAPABILITIES, "rate", "connection-kill", "connection-reset")
 """The capabilities of the local world, which has bytes and connections."""

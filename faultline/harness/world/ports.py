@@ -78,7 +78,12 @@ class Timers(Protocol):
 
 
 class Storage(Protocol):
-    """Named files of one node. What is not fsynced can be lost in a crash, a suffix at a time and torn anywhere."""
+    """Named files of one node, in one folder. What is not synced can be lost in a crash.
+
+    A journaled disk loses a suffix at a time, torn anywhere, and syncs names with each file. A disk behind a page cache
+    keeps any part, and syncs names only with the folder. Code that is right on both syncs the folder where it creates,
+    renames or deletes.
+    """
 
     def files(self) -> list[str]:
         """Return the names of all files, sorted."""
@@ -96,13 +101,19 @@ class Storage(Protocol):
         """Cut `file` to `size` bytes."""
 
     def rename(self, old: str, new: str) -> None:
-        """Rename atomically, replacing `new`; durable after the next `fsync`."""
+        """Rename atomically, replacing `new`; durable after the next `fsync_folder`."""
 
     def delete(self, file: str) -> None:
-        """Remove `file`; durable after the next `fsync`."""
+        """Remove `file`; durable after the next `fsync_folder`."""
 
     def fsync(self, file: str) -> None:
-        """Make `file`, and every creation, rename and deletion so far, durable before anything sent from now on."""
+        """Make the bytes of `file` durable before anything sent, and any name changed, from now on."""
+
+    def fsync_folder(self) -> None:
+        """Make every creation, rename and deletion so far durable before anything sent from now on.
+
+        It costs nothing when all of them are durable, or will be with an `fsync` that was asked for.
+        """
 
 
 class RandomSource(Protocol):

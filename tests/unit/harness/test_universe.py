@@ -96,6 +96,20 @@ def test_holding_a_number_moves_no_other_draw() -> None:
     assert held == {name: value for name, value in free.items() if name != "nodes"}
 
 
+def test_the_weather_that_the_user_gave_is_kept_even_where_it_is_the_usual_one() -> None:
+    given = {"disk": "page-cache", "fsync_us_min": "150", "loss": "0"}
+    for seed in range(12):
+        plan, free = drawn(seed, weather=given), drawn(seed)
+        assert (plan.weather.disk, plan.weather.fsync_us_min, plan.weather.loss) == ("page-cache", 150, 0)
+        assert plan.universe == {name: value for name, value in (free.universe or {}).items() if name != "weather.loss"}
+
+
+def test_no_universe_contradicts_the_weather_that_the_user_gave() -> None:
+    seeds = range(40)
+    assert any(drawn(seed).weather.fsync_us_max < 300 for seed in seeds)
+    assert all(drawn(seed, weather={"fsync_us_min": 300}).weather.fsync_us_max >= 300 for seed in seeds)
+
+
 def test_options_that_a_planted_bug_needs_are_kept() -> None:
     for seed in range(12):
         plan = drawn(seed, planted_bugs=("wall-clock-lease",))

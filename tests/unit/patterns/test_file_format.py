@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from faultline.systems_under_test.patterns.data_replication.file_format import (
     HEADER_BYTES,
+    WRITE_UNIT_BYTES,
     encode_record,
-    has_record_after,
+    next_record,
     read_record,
     record_positions,
+    was_torn,
 )
 
 
@@ -48,14 +50,26 @@ def test_a_record_behind_a_changed_length_is_still_found() -> None:
     data = bytearray(_file(b"first", b"second"))
     data[0] ^= 0x40
     assert record_positions(bytes(data), 7) == ([], 0)
-    assert has_record_after(bytes(data), 7, 0)
+    assert next_record(bytes(data), 7, 0) == HEADER_BYTES + len(b"first")
+    assert not was_torn(bytes(data), 7, 0)
 
 
 def test_the_image_of_a_record_inside_a_torn_value_is_not_taken_for_one() -> None:
     image = encode_record(b"looks like a record", 7, 0)
     torn = encode_record(b"before" + image + b"after", 7, 0)[:-1]
     assert image in torn
-    assert not has_record_after(torn, 7, 0)
+    assert next_record(torn, 7, 0) == -1
+    assert was_torn(torn, 7, 0)
+
+
+def test_a_unit_of_zeros_before_a_valid_record_is_a_torn_write_and_a_changed_record_is_not() -> None:
+    data = _file(*(bytes([number]) * 50 for number in range(1, 5)))
+    lost = HEADER_BYTES + 50
+    hole = data[:lost] + bytes(WRITE_UNIT_BYTES - lost) + data[WRITE_UNIT_BYTES:]
+    assert record_positions(hole, 7) == ([0], lost)
+    assert was_torn(hole, 7, lost)
+    changed = data[: lost + 20] + bytes(20) + data[lost + 40 :]
+    assert not was_torn(changed, 7, lost)
 
 
 def test_the_header_is_what_a_record_takes_on_top_of_its_payload() -> None:

@@ -128,6 +128,19 @@ def test_a_flush_that_is_undone_leaves_its_data_to_the_next_one():
     assert kept == [b"x", b"xx"]
 
 
+def test_a_crash_after_a_flush_that_was_undone_loses_its_messages_at_every_time():
+    def crash_at(time_us: int) -> Script:
+        def script(athens: SimulatedHost) -> None:
+            athens.scheduler.at(0, write_and_tell, athens, 0)
+            athens.scheduler.at(time_us, athens.kill)
+
+        return script
+
+    for time_us in range(600, 640):
+        flush = next(event for event in events_of(crash_at(time_us)) if event.kind == "flush")
+        assert seen(crash_at(time_us), undoing(flush.number)) == []
+
+
 def test_a_timer_that_was_cancelled_and_a_message_into_a_cut_are_no_events():
     def script(athens: SimulatedHost) -> None:
         athens.timers.after(500, lambda: None).cancel()

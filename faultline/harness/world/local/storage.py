@@ -127,6 +127,12 @@ class BufferedStorage:
         if found is not None:
             found.pending.clear()
 
+    def fsync_folder(self) -> None:
+        """Hand over the changes of names to be made durable, where an `fsync` has not done so."""
+        if self._names:
+            self._commit(Commit(tuple(self._names), None, ()))
+            self._names.clear()
+
     def _open(self, file: str) -> _File:
         found = self._files.get(file)
         if found is None:

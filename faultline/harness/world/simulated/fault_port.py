@@ -90,10 +90,10 @@ class _Processes:
         return self._hosts[node].node is None
 
     def power_off(self, nodes: Sequence[NodeId]) -> None:
-        """Kill all `nodes` in the same moment: a kill loses here what was not synced."""
+        """End all `nodes` in the same moment, and lose what was not synced."""
         for node in nodes:
             self.without_power.add(node)
-            self.kill(node)
+            self._hosts[node].kill(power_off=True)
 
     def power_on(self, nodes: Sequence[NodeId]) -> None:
         for node in nodes:

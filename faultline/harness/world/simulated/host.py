@@ -16,7 +16,7 @@ from faultline.harness.world.ports import Node, NodeId, Storage
 from faultline.harness.world.simulated.clock import SimulatedClock
 from faultline.harness.world.simulated.network import SimulatedNetwork
 from faultline.harness.world.simulated.scheduler import Scheduler
-from faultline.harness.world.simulated.storage import SimulatedDisk, Sync
+from faultline.harness.world.simulated.storage import Disk, DiskSync, SimulatedDisk
 from faultline.harness.world.simulated.trace import SimulatedTrace
 from faultline.harness.world.weather import draw, salt, uniform
 
@@ -75,11 +75,12 @@ class SimulatedHost:
         seed: int,
         drift_ppm: int = 0,
         fsync_us: tuple[int, int] = (0, 0),
+        disk: Disk | None = None,
     ) -> None:
         self.node_id = NodeId(name)
         self.scheduler = scheduler
         self.clock = SimulatedClock(scheduler, drift_ppm)
-        self.disk = SimulatedDisk()
+        self.disk: Disk = SimulatedDisk() if disk is None else disk
         self.storage: Storage = _StoragePort(self)
         self.links = network.links_from(name)
         self.network = _NetworkPort(self)
@@ -95,7 +96,7 @@ class SimulatedHost:
         self._disk_salt = salt(seed, "disk", name)
         self._syncs_wanted = 0
         self._syncs_done = 0
-        self._sync: Sync | None = None
+        self._sync: DiskSync | None = None
         self._sync_covers = 0
         self._waiting: deque[tuple[int, NodeId, Any]] = deque()
         network.register(name, self.deliver)
@@ -106,14 +107,18 @@ class SimulatedHost:
         self.node = build(self)
         self.guard(self.node.start)
 
-    def kill(self) -> None:
-        """End the process at once; the disk keeps what was durable and, by the weather, a little more."""
+    def kill(self, *, power_off: bool = False) -> None:
+        """End the process at once; the disk keeps what was durable and, by the weather, a little more.
+
+        Every other kill is a loss of power, as it always is where the disk does not tell the two apart.
+        """
         if self.node is None:
             return
         now_us = self.scheduler.now_us
-        if self._waiting and draw(self._disk_salt ^ 2, now_us) & 1:
+        if self._waiting and self._sync is not None and draw(self._disk_salt ^ 2, now_us) & 1:
             self._release_a_prefix(now_us)
-        self.disk.crash(self._disk_salt, now_us)
+        process_only = not power_off and draw(self._disk_salt ^ 64, now_us) & 1 == 0
+        self.disk.crash(self._disk_salt, now_us, process_only=process_only)
         self.node = None
         self.incarnation += 1
         self.paused = False
@@ -170,6 +175,13 @@ class SimulatedHost:
 
     def fsync(self, file: str) -> None:
         self.disk.want_sync(file)
+        self._wait_for_sync()
+
+    def fsync_folder(self) -> None:
+        if self.disk.want_folder_sync():
+            self._wait_for_sync()
+
+    def _wait_for_sync(self) -> None:
         self._syncs_wanted += 1
         if self._sync is None:
             self._begin_sync()
@@ -205,14 +217,14 @@ class SimulatedHost:
     def put_off_sync(self) -> None:
         """End the fsync under way without any effect: the next one makes its data durable and releases its messages."""
         assert self._sync is not None, "only an fsync under way is put off"
-        self.disk.want_again(self._sync)
+        self._sync.put_off()
         self._sync = None
         if self._syncs_wanted > self._sync_covers:
             self._begin_sync()
 
     def _release_a_prefix(self, now_us: int) -> None:
         """The fsync under way had just ended, and some of the messages behind it had left, when the crash came."""
-        assert self._sync is not None, "messages wait only for an fsync under way"
+        assert self._sync is not None, "there is an fsync under way that can have ended"
         self._sync.finish()
         ready = [(to, message) for covers, to, message in self._waiting if covers <= self._sync_covers]
         for to, message in ready[: uniform(self._disk_salt ^ 8, now_us, 0, len(ready) + 1)]:
@@ -262,6 +274,7 @@ class _StoragePort:
         self.rename = disk.rename
         self.delete = disk.delete
         self.fsync = host.fsync
+        self.fsync_folder = host.fsync_folder
 
 
 class _RandomPort:

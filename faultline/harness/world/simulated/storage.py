@@ -7,11 +7,61 @@ operations that were not durable, chosen by the weather, and may cut the next ap
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from faultline.harness.world.weather import uniform
 
-__all__ = ["SimulatedDisk", "Sync"]
+__all__ = ["Disk", "DiskSync", "SimulatedDisk", "Sync"]
 
 _APPEND, _WRITE, _TRUNCATE = 0, 1, 2
+
+
+class DiskSync(Protocol):
+    """A sync under way."""
+
+    def finish(self) -> None:
+        """Make durable what the sync covers."""
+
+    def put_off(self) -> None:
+        """Come to nothing: the next sync does this one's work too."""
+
+
+class Disk(Protocol):
+    """The files of one node, kept over crashes. `Storage` calls reach it through the node's outbox."""
+
+    def files(self) -> list[str]:
+        """Return the names of all files, sorted."""
+
+    def read(self, file: str) -> bytes:
+        """Return the content as the process sees it; empty when there is no such file."""
+
+    def append(self, file: str, data: bytes) -> None:
+        """Add `data` to the end of `file`."""
+
+    def write(self, file: str, data: bytes) -> None:
+        """Replace the content of `file`."""
+
+    def truncate(self, file: str, size: int) -> None:
+        """Cut `file` to `size` bytes."""
+
+    def rename(self, old: str, new: str) -> None:
+        """Rename `old`, replacing `new`."""
+
+    def delete(self, file: str) -> None:
+        """Remove `file` from the folder."""
+
+    def want_sync(self, file: str) -> None:
+        """Remember that `file` is to be made durable by the next sync."""
+
+    def want_folder_sync(self) -> bool:
+        """Remember that names are to be made durable by the next sync; return False when that takes none."""
+
+    def begin_sync(self) -> DiskSync:
+        """Start a sync of all that is wanted."""
+
+    def crash(self, stream_salt: int, now_us: int, *, process_only: bool = False) -> None:
+        """Lose the process, and what was not durable, or a part of it, unless the machine goes on."""
+
 
 _Change = tuple[int, bytes, int]
 
@@ -63,6 +113,7 @@ class SimulatedDisk:
         self._names: dict[str, _File] = {}
         self._durable_names: dict[str, _File] = {}
         self._wanted: list[_File] = []
+        self._names_changed = False
 
     def files(self) -> list[str]:
         return sorted(self._names)
@@ -75,9 +126,11 @@ class SimulatedDisk:
         found = self._names.get(file)
         if found is None:
             found = self._names[file] = _File()
+            self._names_changed = True
         found.changes.append((_APPEND, data, 0))
 
     def write(self, file: str, data: bytes) -> None:
+        self._names_changed = self._names_changed or file not in self._names
         self._names.setdefault(file, _File()).changes.append((_WRITE, data, 0))
 
     def truncate(self, file: str, size: int) -> None:
@@ -87,15 +140,22 @@ class SimulatedDisk:
     def rename(self, old: str, new: str) -> None:
         if old in self._names:
             self._names[new] = self._names.pop(old)
+            self._names_changed = True
 
     def delete(self, file: str) -> None:
-        self._names.pop(file, None)
+        self._names_changed = self._names.pop(file, None) is not None or self._names_changed
 
     def want_sync(self, file: str) -> None:
         """Remember that `file` is to be made durable by the next sync."""
         found = self._names.get(file)
         if found is not None and found not in self._wanted:
             self._wanted.append(found)
+        self._names_changed = False
+
+    def want_folder_sync(self) -> bool:
+        """Return whether names changed since a sync was last asked for: each sync makes names durable too."""
+        changed, self._names_changed = self._names_changed, False
+        return changed
 
     def begin_sync(self) -> Sync:
         """Start a sync of all wanted files as they are now."""
@@ -103,14 +163,11 @@ class SimulatedDisk:
         self._wanted = []
         return sync
 
-    def want_again(self, sync: Sync) -> None:
-        """Take back a `sync` that comes to nothing: the next one covers its files too."""
-        self._wanted = [*(file for file, _ in sync.files if file not in self._wanted), *self._wanted]
-
-    def crash(self, stream_salt: int, now_us: int) -> None:
-        """Lose what is not durable, or a part of it; names go back to the last sync."""
+    def crash(self, stream_salt: int, now_us: int, *, process_only: bool = False) -> None:
+        """Lose what is not durable, or a part of it; names go back to the last sync. Each crash is a loss of power."""
         self._names = dict(self._durable_names)
         self._wanted = []
+        self._names_changed = False
         for number, file in enumerate(self._names.values()):
             file.crash(stream_salt ^ (number << 1), now_us)
 
@@ -118,14 +175,19 @@ class SimulatedDisk:
 class Sync:
     """An fsync under way: what it will have made durable when it ends."""
 
-    __slots__ = ("_disk", "_names", "files")
+    __slots__ = ("_disk", "_files", "_names")
 
     def __init__(self, disk: SimulatedDisk, files: list[tuple[_File, int]], names: dict[str, _File]) -> None:
         self._disk = disk
-        self.files = files
+        self._files = files
         self._names = names
 
     def finish(self) -> None:
-        for file, count in self.files:
+        for file, count in self._files:
             file.settle(count)
         self._disk._durable_names = self._names
+
+    def put_off(self) -> None:
+        disk = self._disk
+        disk._wanted = [*(file for file, _ in self._files if file not in disk._wanted), *disk._wanted]
+        disk._names_changed = True

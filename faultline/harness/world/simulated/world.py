@@ -14,7 +14,9 @@ from faultline.harness.world.ports import Node, NodeId, NodeStatus
 from faultline.harness.world.simulated.fault_port import simulated_fault_port
 from faultline.harness.world.simulated.host import SimulatedHost
 from faultline.harness.world.simulated.network import SimulatedNetwork
+from faultline.harness.world.simulated.page_cache import PageCacheDisk
 from faultline.harness.world.simulated.scheduler import Scheduler
+from faultline.harness.world.simulated.storage import SimulatedDisk
 from faultline.harness.world.simulated.trace import SimulatedTrace
 from faultline.harness.world.weather import salt, uniform
 
@@ -86,6 +88,7 @@ class SimulatedWorld:
             seed=seed,
             drift_ppm=drift_ppm,
             fsync_us=(weather.fsync_us_min, weather.fsync_us_max),
+            disk=PageCacheDisk() if weather.disk == "page-cache" else SimulatedDisk(),
         )
 
     def _build(self, host: SimulatedHost) -> Node:

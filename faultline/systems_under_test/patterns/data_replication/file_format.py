@@ -3,19 +3,22 @@
 A checksum tells changed data from whole data. It cannot tell a damaged file of this program from a healthy file of
 another one, nor from a file that a later version wrote. Those must be *left alone and named*: taken for a torn write, a
 foreign file would be cut to nothing, and a later version would be read wrongly. So every file begins with six letters
-and a version. A crash can leave a new file that is shorter than its header, as far as it agrees with it, or one of zero
-bytes only. Such a file is incomplete, but belongs to this program.
+and a version. A crash can leave a new file that is shorter than its header, as far as it agrees with it, or one that
+begins with zero bytes only, as later bytes may reach the disk before them. Such a file is incomplete, but belongs to
+this program.
 
 A record of a log file is a length, a checksum and the payload. The checksum also covers the *place* of the record (a
 salt of the file and the position in it), for three reasons: a run of zero bytes is not a valid record, a record image
 inside a client's value is not taken for one when a torn file is searched, and a record at the wrong place is noticed.
 
 Records make the two ways a log can be damaged distinguishable (write-ahead log, WAL-R10). No valid record after the
-first invalid byte: a torn write, which was not acknowledged. A valid record after it: stored data has changed.
+first invalid byte: a torn write, which was not acknowledged. A valid record after it: stored data has changed. There is
+one exception. A disk may write later bytes before earlier ones, so that a crash leaves a hole of zeros before a valid
+record. Such a record was not acknowledged either.
 
 Sources: Patterns of Distributed Systems ch. 3, "Implementation considerations"; Pillai et al., "All File Systems Are
-Not Created Equal" (OSDI 2014) on the traces that a crash leaves of an append; the magic numbers of etcd's and SQLite's
-files.
+Not Created Equal" (OSDI 2014) on the traces that a crash leaves of an append; `isTornEntry` in etcd's
+`wal/decoder.go`, which takes a record with a sector of zeros for torn; the magic numbers of etcd's and SQLite's files.
 """
 
 from __future__ import annotations
@@ -26,13 +29,15 @@ from zlib import crc32
 __all__ = [
     "FILE_HEADER_BYTES",
     "HEADER_BYTES",
+    "WRITE_UNIT_BYTES",
     "CorruptLog",
     "FileHeader",
     "LogUnusable",
     "encode_record",
-    "has_record_after",
+    "next_record",
     "read_record",
     "record_positions",
+    "was_torn",
 ]
 
 _HEADER = struct.Struct(">II")
@@ -45,6 +50,11 @@ FILE_HEADER_BYTES = _MAGIC_BYTES + _VERSION.size
 
 HEADER_BYTES = _HEADER.size
 """Bytes a record takes on top of its payload."""
+
+WRITE_UNIT_BYTES = 64
+"""The least that a disk writes whole: a line of persistent memory; the sectors of others are larger."""
+
+_LENGTH_BYTES = 4
 
 
 class FileHeader:
@@ -67,7 +77,7 @@ class FileHeader:
         """
         if self.encoded.startswith(data[:FILE_HEADER_BYTES]):
             return len(data) >= FILE_HEADER_BYTES
-        if not any(data):
+        if not any(data[:WRITE_UNIT_BYTES]):
             return False
         if data[:_MAGIC_BYTES] != self._magic or len(data) < FILE_HEADER_BYTES:
             raise self._foreign(
@@ -117,9 +127,26 @@ def record_positions(data: bytes, salt: int, start: int = 0) -> tuple[list[int],
     return positions, position
 
 
-def has_record_after(data: bytes, salt: int, position: int) -> bool:
-    """Return whether a valid record begins after `position`.
+def was_torn(data: bytes, salt: int, position: int) -> bool:
+    """Return whether the invalid bytes at `position` are what a crash leaves of writes that were not synced.
 
-    At any byte, as a changed length hides the next beginning.
+    False means that stored bytes changed. A changed record that holds a whole unit of zeros is taken for a torn one.
     """
-    return any(read_record(data, salt, start) is not None for start in range(position + 1, len(data)))
+    following = next_record(data, salt, position)
+    if following < 0:
+        return True
+    for start in (position, *range((position // WRITE_UNIT_BYTES + 1) * WRITE_UNIT_BYTES, following, WRITE_UNIT_BYTES)):
+        end = (start // WRITE_UNIT_BYTES + 1) * WRITE_UNIT_BYTES
+        # A record with a payload does not begin with four zeros, and a unit that holds a valid record was written.
+        if end - start >= _LENGTH_BYTES and end <= following and not any(data[start:end]):
+            return True
+    return False
+
+
+def next_record(data: bytes, salt: int, position: int) -> int:
+    """Return where the first valid record after `position` begins; -1 when there is none.
+
+    It may begin at any byte, as a changed length hides the next beginning.
+    """
+    places = range(position + 1, len(data))
+    return next((start for start in places if read_record(data, salt, start) is not None), -1)

@@ -27,6 +27,7 @@ valid ones is `CorruptLog`.
 
 *Planted bugs.* `vote-twice` (LDR-M6) overrides `_may_vote`, `forget-votes` (GEN-M3) `_persist`; `old-leader-obeyed`
 (GEN-M1), `old-heartbeats-obeyed` (GEN-M2) and `own-generation-on-entries` (GEN-M4) ignore the number elsewhere.
+GEN-M8 and GEN-M9 are subclasses in the tests.
 
 Sources: Patterns of Distributed Systems ch. 11; Ongaro and Ousterhout, "In Search of an Understandable Consensus
 Algorithm" (2014) §5.1-5.2; Lamport, "Time, Clocks, and the Ordering of Events" (1978). Zab calls it epoch, Kafka
@@ -43,9 +44,9 @@ from faultline.systems_under_test.patterns.data_replication.file_format import (
     CorruptLog,
     LogUnusable,
     encode_record,
-    has_record_after,
     read_record,
     record_positions,
+    was_torn,
 )
 
 __all__ = ["COMPACT_BYTES", "CorruptLog", "GenerationClock", "LogUnusable"]
@@ -84,12 +85,13 @@ class GenerationClock:
         data = self._storage.read(self._file)
         positions, self._size = record_positions(data, _SALT)
         if self._size < len(data):
-            if has_record_after(data, _SALT, self._size):
+            if not was_torn(data, _SALT, self._size):
                 raise CorruptLog(f"{self._file}: the record at byte {self._size} changed after it was written.")
             self._storage.truncate(self._file, self._size)
         if data:
             # Bytes that a killed process had written but not flushed count from now on, so they are flushed.
             self._storage.fsync(self._file)
+            self._sync_name()
         if positions:
             last = msgspec.msgpack.decode(read_record(data, _SALT, positions[-1]) or b"", type=_Promise)
             self.generation, self.voted_for = last.generation, last.voted_for
@@ -137,7 +139,11 @@ class GenerationClock:
         record = _record(generation, voted_for, self._size)
         self._storage.append(self._file, record)
         self._storage.fsync(self._file)
+        self._sync_name()
         self._size += len(record)
+
+    def _sync_name(self) -> None:
+        self._storage.fsync_folder()
 
     def _compact(self) -> None:
         """Replace the log by its last record; a crash leaves either the old file or the new one."""
@@ -147,6 +153,7 @@ class GenerationClock:
         self._storage.fsync(replacement)
         self._storage.rename(replacement, self._file)
         self._storage.fsync(self._file)
+        self._sync_name()
         self._size = len(record)
 
 

@@ -18,6 +18,7 @@ file that is empty or torn is used again or removed. Files in the same folder th
 than the limit. A file that cannot be deleted: it stays, and the log with it.
 
 *Does not tolerate.* A changed or missing record followed by valid ones, in the same file or a later one: `CorruptLog`.
+A changed record with 64 zero bytes in it is taken for a hole that a crash left, and what follows is dropped.
 A file of another program or of a later version under a segment's name: `ForeignLog`, `FutureLogVersion`. Either is left
 as it is. A changed *last* record looks like a torn write and is dropped (Alagappan et al., "Protocol-Aware Recovery",
 FAST 2018, tell the two apart; this log does not), and a last file that vanished altogether looks like a log that ended
@@ -28,10 +29,11 @@ content of the disk is then unknown, so the log refuses all further writes until
 
 *Checkers.* Linearizability: an entry lost at a boundary is a lost write. Invariants LOG-I1, LOG-I2 and LWM-I2.
 
-*Planted bugs.* `roll-without-flush` (SEG-M4). SEG-M1 to SEG-M6 are also subclasses in the tests, each beside the
-correct log: reading without the open segment, a base off by one, file names sorted as text, no flush before a roll,
-newest first, an empty new segment taken for an empty log. All but the fourth break the first restart of any run, so no
-system carries them.
+*Planted bugs.* `roll-without-flush` (SEG-M4), `segment-name-not-synced` (SEG-M8). SEG-M1 to SEG-M6 are also subclasses
+in the tests, each beside the correct log: reading without the open segment, a base off by one, file names sorted as
+text, no flush before a roll, newest first, an empty new segment taken for an empty log. All but the fourth break the
+first restart of any run, so no system carries them. SEG-M7 to SEG-M12 are mistakes that a journaled disk hides; the
+tests break the log with each on a disk behind a page cache.
 
 Deviations from the printed code: a base is the index of the first entry (the sample passes the last index), and reading
 includes the open segment (the sample leaves it out when its base is above the start). Entries below the first segment
@@ -51,9 +53,9 @@ from faultline.systems_under_test.patterns.data_replication.file_format import (
     FileHeader,
     LogUnusable,
     encode_record,
-    has_record_after,
     read_record,
     record_positions,
+    was_torn,
 )
 
 __all__ = [
@@ -176,8 +178,8 @@ class SegmentedLog:
         if torn:
             self._storage.truncate(open_segment.file, open_segment.size)
         if loaded:
-            # Bytes that a killed process had written but not flushed are read like any others; they count from now on.
-            self._storage.fsync(open_segment.file)
+            # What a killed process had written but not synced is read like all else; it counts from now on.
+            self._sync_recovered(open_segment)
         self._dirty = self._truncated = False
         self._refusal = ""
 
@@ -187,8 +189,7 @@ class SegmentedLog:
             raise LogUnusable(self._refusal)
         try:
             if self._truncated:
-                # Old bytes beyond the cut must be gone for good before new ones take their place (HWM-R10).
-                self._fsync()
+                self._part_from_truncation()
             segment = self._segments[-1]
             if segment.size >= self._size_max and segment.positions:
                 segment = self._roll()
@@ -301,8 +302,7 @@ class SegmentedLog:
             raise LogUnusable(self._refusal)
         segment = Segment(first_index, file_name(self._name, first_index))
         try:
-            for old in reversed(self._segments):
-                self._storage.delete(old.file)
+            self._delete_all(self._segments)
             self._storage.append(segment.file, _HEADER.encoded)
         except Exception as error:
             raise self._refuse_from_now_on("restart", error) from error
@@ -320,9 +320,17 @@ class SegmentedLog:
         replacement = f"{segment.file}.new"
         self._storage.write(replacement, self._storage.read(segment.file)[:size])
         self._storage.fsync(replacement)
-        for old in reversed(later):
-            self._storage.delete(old.file)
+        self._delete_all(later)
         self._storage.rename(replacement, segment.file)
+
+    def _delete_all(self, segments: list[Segment]) -> None:
+        """Delete from the newest to the oldest, so that a crash on the way leaves no gap."""
+        for old in reversed(segments):
+            self._storage.delete(old.file)
+
+    def _part_from_truncation(self) -> None:
+        """Let old bytes beyond the cut be gone for good before new ones take their place (HWM-R10)."""
+        self._fsync()
 
     def _roll(self) -> Segment:
         if self._dirty:
@@ -331,8 +339,22 @@ class SegmentedLog:
         self._segments.append(Segment(base, file_name(self._name, base)))
         return self._segments[-1]
 
+    def _was_torn(self, data: bytes, base: int, position: int) -> bool:
+        """Return whether a crash left the invalid bytes at `position`; else stored, acknowledged data changed."""
+        return was_torn(data, base, position)
+
+    def _sync_recovered(self, open_segment: Segment) -> None:
+        """Make durable what was found on disk. Closed segments are: the open one was begun after their sync."""
+        self._storage.fsync(open_segment.file)
+        self._sync_names()
+
+    def _sync_names(self) -> None:
+        """Make durable the names of new segments, and the renames and deletions of a truncation."""
+        self._storage.fsync_folder()
+
     def _fsync(self) -> None:
         self._storage.fsync(self._segments[-1].file)
+        self._sync_names()
         self._dirty = self._truncated = False
 
     def _refuse_from_now_on(self, step: str, error: Exception) -> LogUnusable:
@@ -350,8 +372,7 @@ class SegmentedLog:
         if _HEADER.is_complete_in(data, file):
             segment.positions, segment.size = record_positions(data, base, FILE_HEADER_BYTES)
         damaged = segment.size < len(data)
-        # A torn write is the last one. Valid records after it mean that stored, acknowledged data changed.
-        if damaged and has_record_after(data, base, segment.size):
+        if damaged and not self._was_torn(data, base, segment.size):
             raise CorruptLog(f"{file}: the record at byte {segment.size} changed; valid ones follow it.")
         return segment, damaged
 

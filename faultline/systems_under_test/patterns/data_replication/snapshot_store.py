@@ -25,7 +25,7 @@ fit into memory twice.
 *Checkers.* Invariants LWM-I1 and LWM-I5; linearizability.
 
 *Planted bugs.* `snapshot-index-of-last-appended` (LWM-M1), `clean-before-snapshot-is-durable` (LWM-M2),
-`snapshot-without-answers` (LWM-M9).
+`snapshot-without-answers` (LWM-M9). LWM-M10 and LWM-M11 are subclasses in the tests.
 
 Sources: Patterns of Distributed Systems ch. 5, "Snapshot based Low-Water Mark"; Ongaro and Ousterhout (2014) 7; the
 snapshot files of etcd and ZooKeeper, which also keep older ones.
@@ -144,6 +144,8 @@ class SnapshotStore:
                 self._damaged[index] = error
             else:
                 self._indexes.append(index)
+        # A name that a killed process left in the page cache alone must not vanish once promises rest on the snapshot.
+        self._storage.fsync_folder()
         return self.newest
 
     def require_reach(self, last_index: int) -> None:
@@ -159,18 +161,26 @@ class SnapshotStore:
 
     def publish(self, snapshot: Snapshot) -> None:
         """Store `snapshot` durably before messages sent from now on. Raises `CorruptSnapshot` when it was not kept."""
-        storage, temporary, file = self._storage, f"{self._name}.new", self._file(snapshot.index)
-        storage.write(temporary, encode_snapshot(snapshot))
-        storage.fsync(temporary)
+        temporary, file = f"{self._name}.new", self._file(snapshot.index)
+        self._write_durably(temporary, encode_snapshot(snapshot))
         # Read back before the rename: the log that this snapshot replaces is deleted soon, so a bad copy would lose
         # data.
-        if decode_snapshot(storage.read(temporary), temporary) != snapshot:
+        if decode_snapshot(self._storage.read(temporary), temporary) != snapshot:
             raise CorruptSnapshot(f"{temporary} does not read back as it was written.")
-        storage.rename(temporary, file)
-        storage.fsync(file)
+        self._storage.rename(temporary, file)
+        self._storage.fsync(file)
+        self._sync_name()
         self.newest = snapshot
         self._indexes.append(snapshot.index)
         self._drop_oldest()
+
+    def _write_durably(self, temporary: str, content: bytes) -> None:
+        """Write `content` and sync it: a name that a reader trusts is given to bytes that are on the disk."""
+        self._storage.write(temporary, content)
+        self._storage.fsync(temporary)
+
+    def _sync_name(self) -> None:
+        self._storage.fsync_folder()
 
     def drop_before(self, index: int) -> None:
         """Remove the snapshots below `index`: the log they would need is gone."""

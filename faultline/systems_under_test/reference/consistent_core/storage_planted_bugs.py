@@ -105,6 +105,26 @@ class _RollWithoutFlush(SegmentedLog):
         return super()._roll()
 
 
+@BUGS.plant(
+    "segment-name-not-synced",
+    "SEG-M8",
+    part="segmented_log",
+    pattern="segmented-log",
+    campaign="page-cache",
+    caught_by=("list-append", "WAL-I1", "LOG-I2", "LDR-I3", "HWM-I2"),
+    worlds=("simulated",),
+    why_not="only the simulated world has disks that keep a file and lose its name",
+)
+class _SegmentNameNotSynced(SegmentedLog):
+    """A new segment is synced, and the folder that holds its name is not.
+
+    Shows as: after a loss of power the file is gone with all its acknowledged entries.
+    """
+
+    def _sync_names(self) -> None:
+        pass
+
+
 @BUGS.plant("replay-includes-snapshot-index", "LWM-M6", part="compaction", caught_by=("WAL-I3", "node-crash"))
 class _ReplayIncludesSnapshotIndex(Compaction):
     """Replay begins with the entry of the snapshot's index, not with the one after it.

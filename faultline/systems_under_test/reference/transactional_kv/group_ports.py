@@ -87,6 +87,9 @@ class GroupStorage:
     def fsync(self, file: str) -> None:
         self._storage.fsync(self._prefix + file)
 
+    def fsync_folder(self) -> None:
+        self._storage.fsync_folder()
+
 
 class _ReplicaNetwork:
     def __init__(self, network: Network, group: NodeId) -> None:
