@@ -83,6 +83,13 @@ RUNS: dict[str, dict[str, Any]] = {
         "options": {"watch_delivery": "once"},
         "seed": 3_000_001,
     },
+    "clients repeat their registrations faster than slow disks take them": {
+        "system": "follower-reads",
+        "workload": "sequential",
+        "faults": ("partition",),
+        "universe": "drawn",
+        "seed": 16_698_663,
+    },
 }
 
 
