@@ -90,6 +90,13 @@ RUNS: dict[str, dict[str, Any]] = {
         "universe": "drawn",
         "seed": 16_698_663,
     },
+    "a transaction over five keys waits for replicas with slow disks": {
+        "system": "transactional-kv",
+        "workload": "bank",
+        "faults": ("all", "blackout"),
+        "universe": "drawn",
+        "seed": 597_693_320,
+    },
 }
 
 
