@@ -83,6 +83,20 @@ RUNS: dict[str, dict[str, Any]] = {
         "options": {"watch_delivery": "once"},
         "seed": 3_000_001,
     },
+    "clients repeat their registrations faster than slow disks take them": {
+        "system": "follower-reads",
+        "workload": "sequential",
+        "faults": ("partition",),
+        "universe": "drawn",
+        "seed": 16_698_663,
+    },
+    "a transaction over five keys waits for replicas with slow disks": {
+        "system": "transactional-kv",
+        "workload": "bank",
+        "faults": ("all", "blackout"),
+        "universe": "drawn",
+        "seed": 597_693_320,
+    },
 }
 
 

@@ -9,7 +9,11 @@ from faultline.systems_under_test.reference.raft.key_value_store import (
     REQUEST_DISCARDED,
     UNKNOWN_SESSION,
 )
-from faultline.systems_under_test.reference.shared.client_messages import ClientRequest, SessionHeartbeat
+from faultline.systems_under_test.reference.shared.client_messages import (
+    ClientRequest,
+    RegisterClientRequest,
+    SessionHeartbeat,
+)
 from faultline.systems_under_test.reference.shared.key_commands import Increment, Transfer
 
 SECOND_US = 1_000_000
@@ -124,6 +128,33 @@ def test_a_registration_that_was_repeated_leaves_a_session_behind_which_dies() -
         cluster.pass_time(400_000)
         increment(cluster, alice, "athens")
     assert sessions_of(cluster, "athens") == [alice.client_id]
+
+
+@pytest.mark.parametrize("linger_ms", ["0", "20"])
+def test_a_registration_that_is_repeated_while_it_waits_is_one_entry_with_one_answer(linger_ms: str) -> None:
+    """A log that is slower than the repetitions would otherwise fall behind for ever."""
+    cluster = Cluster(batch_linger_ms=linger_ms)
+    cluster.elect("athens")
+    for client in ("alice", "alice", "bob", "alice"):
+        cluster.hand(client, "athens", RegisterClientRequest(0))
+    cluster.pass_time(20_000)
+    cluster.deliver()
+    assert len(sessions_of(cluster, "athens")) == 2
+    assert [len(Client(cluster, name).answers()) for name in ("alice", "bob")] == [1, 1]
+    assert cluster.broken() == []
+
+
+def test_a_client_that_was_sent_away_before_its_session_was_in_the_log_can_register_at_that_server_again() -> None:
+    cluster = Cluster()
+    cluster.elect("athens")
+    cluster.hand("alice", "athens", RegisterClientRequest(0))
+    cluster.take(lambda source, _, __: source == "athens")
+    cluster.elect("byzantium", lambda source, target, _: "athens" not in (source, target))
+    cluster.deliver()
+    alice = Client(cluster, "alice")
+    assert [redirect.leader_id for redirect in alice.redirects()] == [None]
+    cluster.elect("athens")
+    assert alice.register("athens").client_id in sessions_of(cluster, "athens")
 
 
 @pytest.mark.rows("IDR-R17", "IDR-S8")

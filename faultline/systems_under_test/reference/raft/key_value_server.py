@@ -46,6 +46,7 @@ class KeyValueServer(RaftServer):
     ) -> None:
         super().__init__(ports, members, settings, parts, store or KeyValueStore(parts.new_sessions(settings)))
         self._members = members
+        self._registering: set[tuple[NodeId, int]] = set()
         self._handlers |= {
             ClientRequest: self._handle_client_request,
             RegisterClientRequest: self._handle_register_client,
@@ -55,10 +56,12 @@ class KeyValueServer(RaftServer):
     def _handle_register_client(self, source: NodeId, request: RegisterClientRequest) -> None:
         if any(extension.takes(source, request) for extension in self.extensions):
             return
-        if self.leads:
-            self.propose(_RegistrationReply(self.ports, source, request.correlation_id), _REGISTER)
-        else:
+        if not self.leads:
             self.redirect(source, request.correlation_id)
+        elif (source, request.correlation_id) not in self._registering:
+            # Each entry opens a session, and only an answer ends the repetitions. If each were an entry, clients that
+            # repeat faster than slow disks take entries would make every later answer come too late.
+            self.propose(_RegistrationReply(self.ports, source, request.correlation_id, self._registering), _REGISTER)
 
     def _handle_client_request(self, source: NodeId, request: ClientRequest) -> None:
         if any(extension.takes(source, request) for extension in self.extensions):
@@ -104,13 +107,27 @@ class _Reply:
 
 
 class _RegistrationReply(_Reply):
-    """A client that waits for its session, whose answer carries the new client id."""
+    """A client that waits for its session, whose answer carries the new client id; in `registering` until then."""
 
-    __slots__ = ()
+    __slots__ = ("_registering",)
+
+    def __init__(self, ports: Ports, source: NodeId, correlation_id: int, registering: set[tuple[NodeId, int]]) -> None:
+        super().__init__(ports, source, correlation_id)
+        self._registering = registering
+        registering.add((source, correlation_id))
 
     def on_response(self, response: ClientResponse) -> None:
         """Send the client its id, the index of the entry."""
+        self._waits_no_longer()
         self._ports.network.send(self._source, RegisterClientResponse(self.correlation_id, response.value))
+
+    def on_error(self, error: Exception) -> None:
+        """Send the client away: it may register again, here too."""
+        self._waits_no_longer()
+        super().on_error(error)
+
+    def _waits_no_longer(self) -> None:
+        self._registering.discard((self._source, self.correlation_id))
 
 
 def _logged(request: ClientRequest) -> bytes:

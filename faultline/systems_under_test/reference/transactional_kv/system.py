@@ -15,6 +15,7 @@ from faultline.harness.feature import Feature
 from faultline.harness.invariant import Invariant
 from faultline.harness.promises import Asked
 from faultline.harness.system import OptionDescription, PlantedBug
+from faultline.harness.universe import Domains
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.reference.shared.clock_faults import has_runaway_clocks
 from faultline.systems_under_test.reference.transactional_kv.client import GroupClient, TransactionalKvClient
@@ -59,6 +60,9 @@ class TransactionalKv:
     functions: tuple[str, ...] = FUNCTIONS
     usual_workload = "txn-append"
     usual_nodes = 3
+    # A transaction over five keys waits for twelve answers one after the other, seven of them behind a flush, or a
+    # quorum's. On slow disks and links that alone takes longer than 375 ms, and with losses longer than 750 ms.
+    domains = Domains(options={"client_timeout_ms": ("3000", "6000")})
     options: Mapping[str, OptionDescription] = OPTIONS
     tuning: Mapping[str, OptionDescription] = SETTINGS
     planted_bugs: Mapping[str, PlantedBug] = BUGS.planted_bugs
