@@ -75,6 +75,13 @@ RUNS: dict[str, dict[str, Any]] = {
         "beyond_promise": True,
         "seed": 452_890_178,
     },
+    "five servers start without different committed entries": {
+        "system": "coordination-service",
+        "workload": "counter",
+        "faults": ("fast-node", "power"),
+        "universe": "drawn",
+        "seed": 55_397_124,
+    },
     "a watch is told of the past while it is set anew": {
         "system": "coordinated-kv",
         "workload": "append",
