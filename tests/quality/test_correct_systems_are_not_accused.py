@@ -82,6 +82,13 @@ RUNS: dict[str, dict[str, Any]] = {
         "universe": "drawn",
         "seed": 55_397_124,
     },
+    "a core of one server is killed before its vote is on its disk": {
+        "system": "partitioned-kv",
+        "workload": "read-write",
+        "faults": ("kill",),
+        "universe": "drawn",
+        "seed": 454_807_429,
+    },
     "a watch is told of the past while it is set anew": {
         "system": "coordinated-kv",
         "workload": "append",
