@@ -89,6 +89,13 @@ RUNS: dict[str, dict[str, Any]] = {
         "universe": "drawn",
         "seed": 454_807_429,
     },
+    "a core of one server loses the message that its log is durable": {
+        "system": "partitioned-kv",
+        "workload": "read-write",
+        "faults": ("pause",),
+        "universe": "drawn",
+        "seed": 911_885_414,
+    },
     "a watch is told of the past while it is set anew": {
         "system": "coordinated-kv",
         "workload": "append",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cluster_driver import ELECTION_TIMEOUT_US, Client, Cluster
+from cluster_driver import ELECTION_TIMEOUT_US, HEARTBEAT_US, Client, Cluster
 
 from faultline.systems_under_test.patterns.data_replication.lone_log import OwnCopyDurable
 from faultline.systems_under_test.patterns.data_replication.raft_election import VoteResponse
@@ -79,3 +79,12 @@ def test_a_batch_of_a_lone_server_is_committed_by_one_flush() -> None:
     cluster.pass_time(5_000)
     assert [alice.answer_to(number).error for number in numbers] == [None] * 3
     assert cluster.broken() == []
+
+
+def test_a_lone_server_asks_again_when_the_message_of_a_flush_is_lost() -> None:
+    cluster, alice = alone()
+    number = alice.set("athens", "x", 1)
+    cluster.take(lambda _, __, message: isinstance(message, OwnCopyDurable))
+    assert alice.answer_to(number) is None
+    cluster.pass_time(3 * HEARTBEAT_US)
+    assert alice.answer_to(number).error is None

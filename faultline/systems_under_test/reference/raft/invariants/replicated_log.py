@@ -154,7 +154,7 @@ class CommittedEntriesAreOnAQuorumOfDisks(ReportingInvariant):
             self._breach(report, time_us, node, sentence)
 
     def _most_lacked(self, first: int) -> tuple[int, list[str]]:
-        """Return the entry from `first` on that most servers lacked at a start, the newest of several; and them."""
+        """Return the entry from `first` on that most servers lacked at a start, and these servers."""
         # Each start lacks a range of entries. Ranges that share an entry all hold the lowest of their last ones, so the
         # last ones are enough to look at. Servers that lack different entries do not add up.
         last_ones = {last for ranges in self._lacking.values() for _, last in ranges if last >= first}
