@@ -75,6 +75,27 @@ RUNS: dict[str, dict[str, Any]] = {
         "beyond_promise": True,
         "seed": 452_890_178,
     },
+    "five servers start without different committed entries": {
+        "system": "coordination-service",
+        "workload": "counter",
+        "faults": ("fast-node", "power"),
+        "universe": "drawn",
+        "seed": 55_397_124,
+    },
+    "a core of one server is killed before its vote is on its disk": {
+        "system": "partitioned-kv",
+        "workload": "read-write",
+        "faults": ("kill",),
+        "universe": "drawn",
+        "seed": 454_807_429,
+    },
+    "a core of one server loses the message that its log is durable": {
+        "system": "partitioned-kv",
+        "workload": "read-write",
+        "faults": ("pause",),
+        "universe": "drawn",
+        "seed": 911_885_414,
+    },
     "a watch is told of the past while it is set anew": {
         "system": "coordinated-kv",
         "workload": "append",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from cluster_driver import ELECTION_TIMEOUT_US, Client, Cluster
+from cluster_driver import ELECTION_TIMEOUT_US, HEARTBEAT_US, Client, Cluster
 
 from faultline.systems_under_test.patterns.data_replication.lone_log import OwnCopyDurable
+from faultline.systems_under_test.patterns.data_replication.raft_election import VoteResponse
 from faultline.systems_under_test.reference.shared.client_messages import RegisterClientRequest
 
 
@@ -28,6 +29,26 @@ def test_one_server_elects_itself_and_answers_writes_and_reads() -> None:
     read = alice.get("athens", "x")
     assert (alice.answer_to(written).error, alice.answer_to(read).value) == (None, 1)
     assert cluster.broken() == []
+
+
+def test_one_server_does_not_lead_before_its_own_vote_is_on_its_disk() -> None:
+    cluster = Cluster(1)
+    cluster.time_out("athens")
+    (flushed,) = cluster.take(lambda _, __, message: isinstance(message, VoteResponse))
+    assert (cluster.leaders(), cluster.generation("athens")) == ([], 1)
+    cluster.hand(*flushed)
+    assert cluster.leaders() == ["athens"]
+
+
+def test_the_vote_of_an_earlier_life_elects_nobody_in_a_later_one() -> None:
+    cluster = Cluster(1)
+    cluster.time_out("athens")
+    (flushed,) = cluster.take(lambda _, __, message: isinstance(message, VoteResponse))
+    cluster.restart("athens")
+    cluster.hand(*flushed)
+    assert cluster.leaders() == []
+    cluster.elect("athens")
+    assert cluster.generation("athens") == 2
 
 
 def test_a_command_is_neither_executed_nor_answered_before_its_flush_is_done() -> None:
@@ -58,3 +79,12 @@ def test_a_batch_of_a_lone_server_is_committed_by_one_flush() -> None:
     cluster.pass_time(5_000)
     assert [alice.answer_to(number).error for number in numbers] == [None] * 3
     assert cluster.broken() == []
+
+
+def test_a_lone_server_asks_again_when_the_message_of_a_flush_is_lost() -> None:
+    cluster, alice = alone()
+    number = alice.set("athens", "x", 1)
+    cluster.take(lambda _, __, message: isinstance(message, OwnCopyDurable))
+    assert alice.answer_to(number) is None
+    cluster.pass_time(3 * HEARTBEAT_US)
+    assert alice.answer_to(number).error is None

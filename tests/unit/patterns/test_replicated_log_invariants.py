@@ -50,6 +50,7 @@ def breaches(invariant: Any, story: Story, lasts_us: int = 2_000_000) -> list[st
 
 
 STARTS: Story = [(name, NodeStarted(0, 0)) for name in ("athens", "byzantium", "cyrene")]
+FIVE_START: Story = [*STARTS, ("delphi", NodeStarted(0, 0)), ("ephesus", NodeStarted(0, 0))]
 LEADER = BecameLeader(1, 0, 0)
 CUT = EntriesTruncated(3, 4, 2)
 SNAPSHOT = StateRestored(7, 1, 0, 0, 9, False)
@@ -118,6 +119,30 @@ CASES: list[tuple[type[Any], Story, str | None]] = [
             ("cyrene", NodeStarted(1, 5)),
         ],
         None,
+    ),
+    (
+        CommittedEntriesAreOnAQuorumOfDisks,
+        [
+            *FIVE_START,
+            ("athens", mark(72)),
+            ("byzantium", NodeStarted(1, 65)),
+            ("athens", mark(77)),
+            ("delphi", NodeStarted(1, 75)),
+            ("cyrene", NodeStarted(1, 65)),
+        ],
+        None,
+    ),
+    (
+        CommittedEntriesAreOnAQuorumOfDisks,
+        [
+            *FIVE_START,
+            ("athens", mark(72)),
+            ("byzantium", NodeStarted(1, 65)),
+            ("delphi", NodeStarted(1, 70)),
+            ("athens", mark(77)),
+            ("cyrene", NodeStarted(1, 65)),
+        ],
+        "Entry 72 was committed, and of 5 servers byzantium, cyrene, delphi started without it.",
     ),
     (ReadsWaitForTheNoOp, [("a", applied(1, 1)), ("a", IndexReadServed(1))], None),
     (

@@ -61,6 +61,11 @@ class LoneLog(ReplicatedLog):
         super().append_batch_and_replicate(kind, batch)
         self._hear_of_the_flush()
 
+    def resend_what_was_lost(self) -> None:
+        """Ask again whether the end of the log is durable, unless that is known: the message may be lost."""
+        if self._durable_index < self._log.last_index:
+            self._hear_of_the_flush()
+
     def handle_own_copy(self, _: NodeId, message: OwnCopyDurable) -> None:
         """Commit the entries of a flush that is done.
 

@@ -133,8 +133,9 @@ class RaftElection(LeaderElection):
         self._ports.trace.emit(GenerationAdopted(self._clock.generation))
         self._begin_count()
         if self._votes.reached:
-            # The only server of the cluster: its own vote is a majority.
-            self._become_leader()
+            # The only server of the cluster: its own vote is a majority, but counts once it is on the disk. In larger
+            # clusters no answer comes before that. Like every message, this one leaves when the flush is done.
+            self._ports.network.send(self._me, VoteResponse(self._me, self._clock.generation, True))
             return
         request = VoteRequest(self._me, self._clock.generation, log.last_index, log.last_generation)
         for peer in self._peers:

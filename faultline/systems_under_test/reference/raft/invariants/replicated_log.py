@@ -145,16 +145,27 @@ class CommittedEntriesAreOnAQuorumOfDisks(ReportingInvariant):
         if event.last_index >= self._committed:
             return
         self._lacking.setdefault(node, []).append((event.last_index, self._committed))
-        without = sorted(name for name in self._lacking if self._lacks(name, event.last_index + 1, self._committed))
+        entry, without = self._most_lacked(event.last_index + 1)
         if len(without) > len(self._nodes) - majority(len(self._nodes)):
             sentence = (
-                f"Entry {self._committed} was committed, and of {len(self._nodes)} servers"
+                f"Entry {entry} was committed, and of {len(self._nodes)} servers"
                 f" {', '.join(without)} started without it."
             )
             self._breach(report, time_us, node, sentence)
 
-    def _lacks(self, node: str, first: int, last: int) -> bool:
-        return any(end < last <= committed or end < first <= committed for end, committed in self._lacking[node])
+    def _most_lacked(self, first: int) -> tuple[int, list[str]]:
+        """Return the entry from `first` on that most servers lacked at a start, and these servers."""
+        # Each start lacks a range of entries. Ranges that share an entry all hold the lowest of their last ones, so the
+        # last ones are enough to look at. Servers that lack different entries do not add up.
+        last_ones = {last for ranges in self._lacking.values() for _, last in ranges if last >= first}
+        return max(
+            ((entry, self._without(entry)) for entry in sorted(last_ones, reverse=True)),
+            key=lambda lacked: len(lacked[1]),
+        )
+
+    def _without(self, entry: int) -> list[str]:
+        lacking = self._lacking.items()
+        return sorted(node for node, ranges in lacking if any(end < entry <= last for end, last in ranges))
 
 
 class ReadsWaitForTheNoOp(ReportingInvariant):
