@@ -83,6 +83,13 @@ RUNS: dict[str, dict[str, Any]] = {
         "options": {"watch_delivery": "once"},
         "seed": 3_000_001,
     },
+    "a leader whose clock runs at twice its rate ends sessions": {
+        "system": "coordination-service",
+        "workload": "counter",
+        "faults": ("blackout", "runaway-clocks"),
+        "universe": "drawn",
+        "seed": 650_367_441,
+    },
 }
 
 
