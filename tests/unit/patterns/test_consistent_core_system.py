@@ -41,6 +41,7 @@ from faultline.systems_under_test.reference.raft.invariants.agreement import raf
 from faultline.systems_under_test.reference.raft.invariants.replicated_log import (
     REPLICATED_LOG_INVARIANTS,
 )
+from faultline.systems_under_test.reference.raft.invariants.sessions import LiveSessionsStay
 from faultline.systems_under_test.reference.raft.invariants.storage import STORAGE_INVARIANTS
 from faultline.systems_under_test.reference.raft.key_value_server import KeyValueServer
 from faultline.systems_under_test.reference.raft.messages import RAFT_MESSAGES
@@ -254,6 +255,18 @@ def breached(events: list[tuple[str, Any]]) -> set[str]:
 @pytest.mark.parametrize(("invariant", "events"), BREACHES)
 def test_each_invariant_reports_its_breach(invariant: str, events: list[tuple[str, Any]]) -> None:
     assert invariant in breached(events)
+
+
+@pytest.mark.rows("IDR-R14")
+@pytest.mark.parametrize(("idle_ms", "is_told"), [(70, True), (75, False), (150, False)])
+def test_a_session_may_end_early_by_as_much_as_faults_let_the_leaders_clock_run_fast(
+    idle_ms: int, is_told: bool
+) -> None:
+    found: list[Breach] = []
+    invariant = LiveSessionsStay()
+    invariant.observe(1_000_000, "athens", applied(1, 1, 1, 7, 1), found.append)
+    invariant.observe(1_000_000 + 1_000 * idle_ms, "athens", SessionsEnded(2, (7,), 150_000), found.append)
+    assert [breach.invariant for breach in found] == (["IDR-R14"] if is_told else [])
 
 
 def test_every_invariant_has_a_breach_above() -> None:

@@ -11,6 +11,7 @@ from client_story import ClientStory
 from faultline.harness.errors import UsageError
 from faultline.harness.invariant import Breach
 from faultline.harness.system import NodeSystem
+from faultline.harness.universe import domains_of, option_values
 from faultline.harness.world.ports import NodeId
 from faultline.systems_under_test.reference.coordinated_kv.invariants import (
     AnswersAreCopied,
@@ -341,6 +342,14 @@ def test_each_invariant_of_the_composition_accepts_what_is_right_and_refuses_wha
 ) -> None:
     assert broken(invariant(), *right) == []
     assert len(broken(invariant(), *wrong)) == 1
+
+
+def test_no_drawn_lease_is_shorter_than_an_owner_needs_to_refresh_it_in_the_slowest_drawn_network() -> None:
+    system: Any = CoordinatedKv()
+    domains = domains_of(system)
+    leases_ms = map(int, option_values(system, domains)["lease_ttl_ms"])
+    refresh_us = 4 * max(domains.weather["latency_us_max"])
+    assert min(leases_ms) * 1_000 // 4 > refresh_us
 
 
 def test_a_partition_that_is_led_by_nobody_long_after_the_heal_is_reported() -> None:

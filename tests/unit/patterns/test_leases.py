@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from faultline.harness.world.ports import NodeId
 from faultline.systems_under_test.patterns.cluster_management.lease import (
+    NO_LEASE,
     DuplicateLease,
     FollowerLeaseTracker,
     HeldLease,
@@ -13,9 +15,13 @@ from faultline.systems_under_test.patterns.cluster_management.lease import (
     LeaseTable,
     NoLease,
 )
+from faultline.systems_under_test.reference.leases_and_watches.lease_holding import LeaseHolding
+from faultline.systems_under_test.reference.leases_and_watches.messages import LeaseRefreshed, RefreshLease
+from faultline.systems_under_test.reference.leases_and_watches.settings import ServiceSettings
 from faultline.testing.fake_ports import FakePorts
 
 TTL_US = 600_000
+CORE = tuple(map(NodeId, ("athens", "byzantium", "cyrene")))
 
 
 def table_with(*names: str) -> LeaseTable:
@@ -148,6 +154,55 @@ def test_an_owner_that_has_slept_too_long_does_not_come_back_by_a_late_answer() 
 @pytest.mark.rows("LS-R15")
 def test_an_owner_refreshes_after_half_of_the_time() -> None:
     assert HeldLease(FakePorts(), "a", 1, TTL_US, 25, 0).refresh_interval_us == TTL_US // 2
+
+
+def owner_of(*tokens: int) -> tuple[FakePorts, LeaseHolding]:
+    """An owner to which the lease `a` was granted under each of the tokens, and that has sent its first refresh."""
+    ports = FakePorts("alice")
+    holding = LeaseHolding(ports, CORE, CORE[0], ServiceSettings.read({}))
+    for token in tokens:
+        holding.drop("a")
+        holding.granted("a", token, ports.now_us)
+        ports.pass_time(TTL_US // 2)
+    return ports, holding
+
+
+def refreshes(ports: FakePorts) -> list[tuple[NodeId, RefreshLease]]:
+    return [(to, message) for to, message in ports.take_sent() if isinstance(message, RefreshLease)]
+
+
+@pytest.mark.rows("LS-R15", "LS-R17")
+def test_an_answer_counts_that_comes_after_the_refresh_was_sent_a_second_time() -> None:
+    ports, holding = owner_of(7)
+    ((_, first),) = refreshes(ports)
+    ports.pass_time(TTL_US // 8 + 1)
+    ((asked, _),) = refreshes(ports)
+    assert asked == CORE[1]
+    holding.receive(CORE[0], LeaseRefreshed("a", first.correlation_id))
+    ports.pass_time(TTL_US // 4)
+    assert holding.held("a") is not None
+    assert refreshes(ports)[0][0] == CORE[0], "the server that answered leads"
+
+
+@pytest.mark.rows("LS-R15", "LS-R17")
+def test_a_late_answer_extends_the_lease_from_the_sending_of_its_own_refresh() -> None:
+    ports, holding = owner_of(7)
+    ((_, first),) = refreshes(ports)
+    sent_us = ports.now_us
+    ports.pass_time(TTL_US // 8 + 1)
+    holding.receive(CORE[0], LeaseRefreshed("a", first.correlation_id))
+    ports.now_us = sent_us + TTL_US * 3 // 4 - 1
+    assert holding.held("a") is not None
+    ports.now_us += 1
+    assert holding.held("a") is None
+
+
+@pytest.mark.rows("LS-R27")
+def test_a_late_answer_about_a_former_lease_says_nothing_about_its_successor() -> None:
+    ports, holding = owner_of(7, 9)
+    former = next(message for _, message in refreshes(ports) if message.incarnation == 7)
+    holding.receive(CORE[0], LeaseRefreshed("a", former.correlation_id, NO_LEASE))
+    assert holding.held("a") is not None
 
 
 class EndsByName(LeaseTable):

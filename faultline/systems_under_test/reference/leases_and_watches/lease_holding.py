@@ -1,10 +1,13 @@
 """The leases a client holds: it keeps them alive, and knows when it must not act any more.
 
 A refresh is sent after half of the time to live, and again soon without an answer, each to the leader as far as it is
-known. Between two answers the owner trusts its own clock and nothing else.
+known. Between two answers the owner trusts its own clock and nothing else. An answer counts however late it comes: it
+extends the lease from the sending of its own refresh.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.cluster_management.lease import NO_LEASE, HeldLease
@@ -19,6 +22,14 @@ __all__ = ["LeaseHolding"]
 _REFRESHES_PER_HALF = 4
 
 
+class _Refresh(NamedTuple):
+    """A refresh that was sent at `sent_us` and is not answered, and the server that was asked last."""
+
+    held: HeldLease
+    sent_us: int
+    asked: NodeId
+
+
 class LeaseHolding:
     """The leases of one client."""
 
@@ -30,7 +41,7 @@ class LeaseHolding:
         self._target = node
         self._settings = settings
         self._held: dict[str, HeldLease] = {}
-        self._sent_us: dict[int, tuple[str, int]] = {}
+        self._unanswered: dict[int, _Refresh] = {}
         self._numbers = 0
 
     def turn_to(self, node: NodeId) -> None:
@@ -48,6 +59,7 @@ class LeaseHolding:
             settings.lease_margin_percent,
             self.counted_from(sent_us),
         )
+        self.drop(name)
         self._held[name] = held
         self._ports.timers.after(held.refresh_interval_us, lambda: self._keep_alive(held))
 
@@ -67,6 +79,7 @@ class LeaseHolding:
     def drop(self, name: str) -> None:
         """Act as the owner no longer, and refresh no longer."""
         self._held.pop(name, None)
+        self._unanswered = {number: each for number, each in self._unanswered.items() if each.held.name != name}
 
     def _keep_alive(self, held: HeldLease) -> None:
         """Refresh, and come back: soon, in case no server answers, or when the next refresh is due."""
@@ -74,33 +87,41 @@ class LeaseHolding:
             return
         self._numbers += 1
         number = self._numbers
-        self._sent_us[number] = (held.name, self._ports.clock.monotonic_us())
+        self._unanswered[number] = _Refresh(held, self._ports.clock.monotonic_us(), self._target)
         self._ports.network.send(self._target, RefreshLease(held.name, held.token, number))
         self._ports.timers.after(
             held.refresh_interval_us // _REFRESHES_PER_HALF, lambda: self._look_after(held, number)
         )
 
     def _look_after(self, held: HeldLease, number: int) -> None:
-        if self._sent_us.pop(number, None) is None:
+        if number not in self._unanswered:
             rest_us = held.refresh_interval_us - held.refresh_interval_us // _REFRESHES_PER_HALF
             self._ports.timers.after(rest_us, lambda: self._keep_alive(held))
             return
-        members = self._members
-        self._target = members[(members.index(self._target) + 1) % len(members)]
+        # A server that answered an earlier refresh meanwhile leads, and is asked again.
+        if self._target == self._unanswered[number].asked:
+            members = self._members
+            self._target = members[(members.index(self._target) + 1) % len(members)]
         self._keep_alive(held)
 
     def receive(self, source: NodeId, answer: LeaseRefreshed) -> None:
         """Take the answer to a refresh: the lease lives on, or is lost, or another server is to be asked."""
-        name, sent_us = self._sent_us.get(answer.correlation_id, ("", 0))
-        held = self._held.get(name)
-        if held is None:
+        number, refresh = answer.correlation_id, self._unanswered.get(answer.correlation_id)
+        if refresh is None:
             return
+        held = refresh.held
         if answer.error is None:
-            del self._sent_us[answer.correlation_id]
-            held.refreshed(self.counted_from(sent_us))
+            self._forget_until(number, held)
+            self.turn_to(source)
+            held.refreshed(self.counted_from(refresh.sent_us))
         elif answer.error == NO_LEASE:
             held.lost()
         elif answer.leader_id is not None:
             self._target = NodeId(answer.leader_id)
-            again = RefreshLease(held.name, held.token, answer.correlation_id)
-            self._ports.network.send(self._target, again)
+            self._unanswered[number] = refresh._replace(asked=self._target)
+            self._ports.network.send(self._target, RefreshLease(held.name, held.token, number))
+
+    def _forget_until(self, number: int, held: HeldLease) -> None:
+        """Wait no more for answers to this refresh and earlier ones: they would add nothing."""
+        for earlier in [each for each, sent in self._unanswered.items() if sent.held is held and each <= number]:
+            del self._unanswered[earlier]
