@@ -104,7 +104,6 @@ RUNS: dict[str, dict[str, Any]] = {
         "options": {"watch_delivery": "once"},
         "seed": 3_000_001,
     },
-<<<<<<< HEAD
     "clients repeat their registrations faster than slow disks take them": {
         "system": "follower-reads",
         "workload": "sequential",
@@ -118,14 +117,13 @@ RUNS: dict[str, dict[str, Any]] = {
         "faults": ("all", "blackout"),
         "universe": "drawn",
         "seed": 597_693_320,
-=======
+    },
     "a leader whose clock runs at twice its rate ends sessions": {
         "system": "coordination-service",
         "workload": "counter",
         "faults": ("blackout", "runaway-clocks"),
         "universe": "drawn",
         "seed": 650_367_441,
->>>>>>> fix-proofs
     },
 }
 
