@@ -26,21 +26,23 @@ def groups(record: RunRecord) -> Sequence[Anomaly]:
     answered = [row for row in range(len(history)) if history.f[row] == "view" and history.outcome[row] == "ok"]
     late = [row for row in answered if history.invoke_us[row] >= record.healed_us]
 
+    def told(views: dict[int, dict[str, Any]]) -> Insertion:
+        """Return the insertion of `views`, without those that were answered anyway."""
+        changes = {row: Answer("ok", view) for row, view in views.items() if view != history.result[row]}
+        return Insertion(changes, range(len(history)))
+
     def after_the_heal(name: str, change: Change) -> Anomaly:
         def insert(node: str, chance: int) -> Insertion:
             other = drawn([each for each in nodes if each != node], chance)
-            changes = {
-                row: Answer("ok", change(history.result[row], other)) for row in late if history.node[row] == node
-            }
-            told = {row: answer for row, answer in changes.items() if answer.result != history.result[row]}
-            return Insertion(told, range(len(history)))
+            rows = [row for row in late if history.node[row] == node]
+            return told({row: change(history.result[row], other) for row in rows})
 
         return Anomaly(name, nodes if len(nodes) > 1 else (), insert, "The cluster has one node.")
 
     def split(fault: tuple[int, int], chance: int) -> Insertion:
         alone = drawn(nodes, chance)
         rows = [row for row in answered if fault[0] <= history.invoke_us[row] <= fault[1]]
-        return Insertion({row: _split(history, row, alone) for row in rows}, range(len(history)))
+        return told({row: _split(history, row, alone) for row in rows})
 
     faults = [(fault.start_us, fault.stop_us) for fault in record.faults if fault.applied is None]
     return (
@@ -60,8 +62,8 @@ def _following(view: dict[str, Any], other: str, nodes: Sequence[str]) -> dict[s
     return {**view, "coordinator": rival, "version": view["version"] + 1}
 
 
-def _split(history: History, row: int, alone: str) -> Answer:
-    view = history.result[row]
+def _split(history: History, row: int, alone: str) -> dict[str, Any]:
+    view: dict[str, Any] = history.result[row]
     if history.node[row] == alone:
-        return Answer("ok", {**view, "coordinator": alone, "live": [alone]})
-    return Answer("ok", {**view, "live": _without(view, alone)})
+        return {**view, "coordinator": alone, "live": [alone]}
+    return {**view, "live": _without(view, alone)}

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from faultline.harness.history import History
@@ -71,6 +71,7 @@ def test_every_shipped_workload_has_anomalies() -> None:
 @pytest.mark.parametrize("workload", WORKLOADS)
 @settings(max_examples=15)
 @given(seed=st.integers(0, 3), place=st.integers(0, 10_000), chance=st.integers(0, 2**64 - 1))
+@example(seed=3, place=4, chance=0)
 def test_an_insertion_changes_answers_of_its_own_rows_and_nothing_else(
     workload: str, seed: int, place: int, chance: int
 ) -> None:
