@@ -46,10 +46,11 @@ class Gossip:
     usual_workload = "metadata"
     usual_nodes = 5
     # A value that is written and not read twice afterwards decides nothing: final reads must not be lost. SWIM takes a
-    # member for dead when its answer needs longer than a short round, so links are not slower than that.
+    # member for dead when its answer needs longer than a short round, so links are not slower than that. With one peer
+    # a round, news of nine nodes need half a second, so that a fixed detector must wait for longer.
     domains = Domains(
         nodes=(5, 5, 5, 3, 4, 6, 7, 9),
-        options={"client_timeout_ms": ("500",)},
+        options={"client_timeout_ms": ("500",), "down_after_ms": ("2000", "4000")},
         weather={"loss": (), "latency_us_max": (600, 5_000)},
     )
     options: Mapping[str, OptionDescription] = OPTIONS

@@ -13,6 +13,7 @@ import msgspec
 from faultline.harness.feature import Feature
 from faultline.harness.invariant import Invariant
 from faultline.harness.system import OptionDescription, PlantedBug
+from faultline.harness.universe import Domains
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.reference.range_kv.client import FUNCTIONS, RangeClient
 from faultline.systems_under_test.reference.range_kv.features import FEATURES
@@ -37,6 +38,8 @@ class RangeKv:
     )
     patterns = ("key-range-partitions", "write-ahead-log", "generation-clock")
     functions = FUNCTIONS
+    # A proposal that is lost is repeated with the next check of sizes only, and KRP-I5 waits for a second.
+    domains = Domains(weather={"loss": ()})
     options: Mapping[str, OptionDescription] = OPTIONS
     planted_bugs: Mapping[str, PlantedBug] = BUGS.planted_bugs
     features: tuple[Feature, ...] = FEATURES
