@@ -73,6 +73,24 @@ def refusal(**asked: Any) -> UsageError:
             {"system": "emergent-leader", "workload": "membership", "options": {"seeds": "4"}, "nodes": 5},
             "all have met",
         ),
+        (
+            {
+                "system": "emergent-leader",
+                "workload": "membership",
+                "options": {"seeds": "7", "join_timeout_ms": "400"},
+                "nodes": 7,
+                "faults": (),
+            },
+            "late in a run",
+        ),
+        (
+            {"system": "emergent-leader", "workload": "membership", "options": {"failure_timeout_ms": "1200"}},
+            "groups need longer to find and join each other",
+        ),
+        (
+            {"system": "gossip", "workload": "metadata", "options": {"client_timeout_ms": "4000"}},
+            "may still wait for its write",
+        ),
         ({"system": "partitioned-kv", "options": {"late_nodes": "1"}}, "fewer than minimum_cluster_size=3"),
         ({"system": "coordinated-kv", "faults": ("fast-node",), "nodes": 6}, "no lease has a margin"),
     ],

@@ -30,6 +30,9 @@ __all__ = ["EmergentLeader"]
 _FAILURE_MS_MAX = 600
 """The longest failure time-out with which groups have merged when their nodes are asked for the last time."""
 
+_FOUNDING_MS_MAX = 1_000
+"""The longest round of a seed's questions with which all have joined when the nodes are asked for the last time."""
+
 _ROUND_MS_MAX = 100
 """The longest round of a seed's questions with which a cluster has formed when faults begin."""
 
@@ -85,7 +88,10 @@ class EmergentLeader:
                 f"with failure_timeout_ms={timeout_ms} groups need longer to find and join each other than a run waits"
             )
         others = max(1, min(asked.number("seeds"), asked.nodes) - 1)
-        if not minimum and asked.fault_kinds and others * asked.number("join_timeout_ms") > _ROUND_MS_MAX:
+        round_ms = others * asked.number("join_timeout_ms")
+        if round_ms > _FOUNDING_MS_MAX:
+            return f"a seed asks {others} others for {round_ms} ms before it founds a cluster, which is late in a run"
+        if not minimum and asked.fault_kinds and round_ms > _ROUND_MS_MAX:
             return (
                 f"with join_timeout_ms={asked.options['join_timeout_ms']} and seeds={asked.options['seeds']} faults"
                 " begin before all have met, and a seed that founds a group alone serves it, unless"
