@@ -62,7 +62,7 @@ def coverage(plan: CampaignPlan, runs: pa.Table) -> tuple[Coverage, ...]:
 
 
 def coverage_sentences(systems: Iterable[Coverage]) -> Iterator[str]:
-    """Yield, for each system, what its runs had of what they could have had."""
+    """Yield the coverage of each system: the values that its runs reached, of the possible ones."""
     for each in systems:
         told = ", ".join(each.never[:_NEVER_TOLD])
         more = f" and {len(each.never) - _NEVER_TOLD} more" if len(each.never) > _NEVER_TOLD else ""

@@ -121,7 +121,7 @@ def _holds(history: History, rows: Sequence[int]) -> Iterator[_Hold]:
 
 
 def _proves_belief(history: History, row: int) -> bool:
-    """Did the client act as the owner? What it refused itself is told as `not-held`; the core refuses otherwise.
+    """Return whether the client acted as the owner: it reports its own refusals as `not-held`, the core's otherwise.
 
     An operation that is still open proves nothing: the client may refuse it yet.
     """

@@ -12,7 +12,6 @@ import click
 from faultline.cli.output import say
 from faultline.cli.sealed_outcome import Sealed
 from faultline.harness.errors import UsageError
-from faultline.harness.verdict import Verdict
 
 if TYPE_CHECKING:
     from faultline.harness.store import StoredRun
@@ -53,15 +52,9 @@ def command(run: Path, runs_max: int, as_json: bool) -> Sealed:
 
 def _minimal_of(run: Path) -> tuple[StoredRun, str]:
     """Return the minimal run of RUN, or RUN itself where it is one, and the kind of violation that it keeps."""
-    from faultline.harness.store import read_run
+    from faultline.harness.store import read_violation
 
-    stored = read_run(run)
-    judgement = stored.judgement
-    if stored.file.world != "simulated" or judgement is None or judgement.verdict is not Verdict.VIOLATION:
-        raise UsageError(
-            f"{run} is not a violation of the simulated world: other runs cannot be repeated with one thing changed.",
-            "Give the folder of a violating simulated run, as printed after `replay`.",
-        )
+    stored, judgement = read_violation(run, ": other runs cannot be repeated with one thing changed")
     if "minimal_of" not in judgement.detail:
         if not (run / "minimal").is_dir():
             raise UsageError(

@@ -8,8 +8,6 @@ import click
 
 from faultline.cli.output import say
 from faultline.cli.sealed_outcome import Sealed
-from faultline.harness.errors import UsageError
-from faultline.harness.verdict import Verdict
 
 __all__ = ["command"]
 
@@ -24,18 +22,12 @@ def command(run: Path, as_json: bool) -> Sealed:
     violation.
     """
     from faultline.cli.single_run import shrink_and_report
-    from faultline.harness.store import read_run, write_judgement
+    from faultline.harness.store import read_violation, write_judgement
     from faultline.harness.stored_plan import fit_plan
     from faultline.registry import resolve
     from faultline.reports.terminal import minimal_lines
 
-    stored = read_run(run)
-    judgement = stored.judgement
-    if stored.file.world != "simulated" or judgement is None or judgement.verdict is not Verdict.VIOLATION:
-        raise UsageError(
-            f"{run} is not a violation of the simulated world, so there is nothing to shrink.",
-            "Give the folder of a violating simulated run, as printed after `replay`.",
-        )
+    stored, judgement = read_violation(run, ", so there is nothing to shrink")
     parts = resolve(stored.file.plan)
     plan = fit_plan(stored.file.plan, parts, str(run / "run.json"))
     shrink_and_report(run, plan, judgement, parts)

@@ -72,7 +72,7 @@ def carry_out(
 
 
 def carry_out_plan(plan: Plan, store: Path) -> FinishedRun:
-    """Carry out `plan` in the simulated world as `carry_out` does a request; a violation is shrunk too."""
+    """Carry out `plan` in the simulated world, as `carry_out` carries out a request; shrink a violation too."""
     run_id = f"{plan.cell.replace('/', '.')}.{plan.seed}.{plan.digest()[:8]}"
     return _carried_out(plan, resolve(plan), run_id, "simulated", store, shrinks=True)
 
@@ -164,7 +164,7 @@ def judge_and_report(
 
 
 def _one_seed_lines(judgement: Judgement, parts: Parts) -> list[str]:
-    """Return what to do when the planted bugs of a run were not found: nothing is known about them yet."""
+    """Return the next step after a run that did not find its planted bugs: one seed says nothing about them."""
     bugs = judgement.planted_bugs
     if not bugs or judgement.verdict is not Verdict.PASS:
         return []

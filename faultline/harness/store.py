@@ -29,6 +29,7 @@ from faultline.harness.plugins import SYSTEMS_GROUP, WORKLOADS_GROUP, provider_o
 from faultline.harness.results import appending, writable, write_pieces, write_whole
 from faultline.harness.run_record import WorldName
 from faultline.harness.untrusted import HISTORY_BYTES_MAX, read_json, read_whole
+from faultline.harness.verdict import Verdict
 
 __all__ = [
     "RunFile",
@@ -40,6 +41,7 @@ __all__ = [
     "read_judgement",
     "read_run",
     "read_run_file",
+    "read_violation",
     "run_id_of",
     "store_folder",
     "write_judgement",
@@ -169,6 +171,21 @@ def read_run(folder: Path) -> StoredRun:
         history_bytes=read_whole(history_path, bytes_max=HISTORY_BYTES_MAX) if isfile(history_path) else b"",
         judgement=read_judgement(folder),
     )
+
+
+def read_violation(folder: Path, otherwise: str) -> tuple[StoredRun, Judgement]:
+    """Read back a run of the simulated world that violates, with its judgement. Raise UsageError for any other run.
+
+    `otherwise` is a clause that ends the error: the reason why such a run is needed.
+    """
+    stored = read_run(folder)
+    judgement = stored.judgement
+    if stored.file.world != "simulated" or judgement is None or judgement.verdict is not Verdict.VIOLATION:
+        raise UsageError(
+            f"{folder} is not a violation of the simulated world{otherwise}.",
+            "Give the folder of a violating simulated run, as printed after `replay`.",
+        )
+    return stored, judgement
 
 
 def read_run_file(folder: Path) -> RunFile:

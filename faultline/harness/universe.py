@@ -54,7 +54,7 @@ DRAWS_MAX = 200
 """The number of universes drawn for one seed before planning gives up: each may be refused."""
 
 NOT_CALMED = ("operations", "faults")
-"""What is drawn and not made calm: the operations and faults themselves are in the plan, and are taken out of it."""
+"""Drawn values that `calmed` keeps: shrinking removes operations and faults from the plan instead."""
 
 WEATHER: dict[str, tuple[int | float, ...]] = {
     "latency_us_max": (600, 5_000, 10_000, 20_000),

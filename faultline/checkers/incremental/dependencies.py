@@ -1,4 +1,4 @@
-"""Transactions and what depends on what, while they come and go: cycles as they close.
+"""Dependencies between transactions while a run goes on: a cycle is found when it closes.
 
 `depends` adds a dependency and tells the cycle that it closes. The graph (`order`) has a node for each transaction. In
 real time it has a *moment* besides for each commit: the transaction leads to it, it leads to the next one, and the
@@ -93,7 +93,7 @@ class Dependencies:
         self._ended.append(transaction)
 
     def retract(self, transaction: Transaction) -> None:
-        """Take the end of a transaction that no other one can depend on, and that is as if it had never been."""
+        """Take the end of a transaction that failed: it had no effect, and no other one can depend on it."""
         del self._open[transaction.row]
         self._order.remove(transaction.row)
 
@@ -103,12 +103,12 @@ class Dependencies:
         self._last.pop(transaction.process, None)
 
     def shown(self, transaction: Transaction) -> None:
-        """Learn that all of a transaction was shown by reads: then one of unknown outcome may settle."""
+        """Record that reads have shown all writes of a transaction: it may settle even if its outcome is unknown."""
         if self._realtime and transaction.end == _NEVER and transaction.row not in self._open:
             self._shown[transaction.row] = transaction
 
     def depends(self, before: Transaction, after: Transaction) -> tuple[int, ...]:
-        """Learn that `after` depends on `before`; return the rows of the cycle that this closes, none without one."""
+        """Record that `after` depends on `before`; return the rows of the cycle that this closes, none without one."""
         if before is after:
             return ()
         if after.end <= before.after:

@@ -199,7 +199,7 @@ class IncrementalLists:
         return rows
 
     def _happened(self, transaction: _Appending) -> tuple[int, ...]:
-        """Learn that `transaction` has happened: its elements that were not seen come after those that were."""
+        """Record that `transaction` took effect: its unseen elements come after those that were seen."""
         transaction.has_happened = True
         for key, element in transaction.appends:
             one = self._lists[key]

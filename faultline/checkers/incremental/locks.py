@@ -99,7 +99,7 @@ class IncrementalLocks:
         return (row,) if groundless else ()
 
     def _goes_on(self, lock: _Lock, process: int, row: int) -> tuple[int, ...]:
-        """Let the hold of `process` go on, as the operation in `row` did not end it after all."""
+        """Continue the hold of `process`: the operation in `row` did not end it."""
         hold = lock.holds.get(process)
         if hold is None:
             return ()

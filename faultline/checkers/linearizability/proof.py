@@ -49,7 +49,7 @@ class ProvedKey(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @classmethod
     def of(cls, key: str | None, operations: tuple[ProvedOperation, ...], certificate: Certificate[Any]) -> ProvedKey:
-        """Return `certificate` with the operations that it speaks of."""
+        """Return `certificate` with its operations."""
         members = certificate.configurations
         return cls(
             key,

@@ -1,4 +1,4 @@
-"""Operations in a proof: told in the history's own words, and read again as the subject of a certificate.
+"""Operations in a proof: written with the values of the history, and read back as the subject of a certificate.
 
 The verifier trusts what is checked here, so each fault is named: what is read again must be operations of the model.
 """
@@ -75,7 +75,7 @@ def _plain(value: Hashable) -> Any:
 
 
 def subject_of(operations: Sequence[ProvedOperation], model: str) -> Columns | ObjectCalls:
-    """Return operations of one key, which have no fault, as what a certificate speaks of."""
+    """Return the valid operations of one key as the subject of a certificate."""
     if model in MODEL_FACTORIES:
         return ObjectCalls(
             MODEL_FACTORIES[model].model(), [_object_operation(each, model) for each in operations], model

@@ -1,4 +1,4 @@
-"""The one door to verifying certificates: one pass over each, no search, and nothing of the engines.
+"""The entry point for verifying certificates: one pass over each, no search, no code of the engines.
 
 An order is replayed. Configurations are looked at one by one, by the rules of `verify` for registers and strings, and
 by those of `generic_proof` for objects under a model. A contradiction is looked up in the history (`contradictions`).

@@ -83,7 +83,7 @@ def _members(order: Order, edges: Sequence[Edge]) -> Iterator[int]:
 
 
 def _session_clocks(committed: Committed) -> list[list[int]]:
-    """Return the clocks of accesses that know of nothing but what came before in their own session."""
+    """Return the vector clocks of accesses that know only the earlier accesses of their own session."""
     clocks = [[0] * max(1, len(committed.sessions)) for _ in committed.transactions]
     for number in committed.numbers():
         transaction = committed.transactions[number]

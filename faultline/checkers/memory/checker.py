@@ -201,28 +201,28 @@ class SequentialChecker:
 
 
 class CausalMemoryChecker(SequentialChecker):
-    """A checker that for each client one order of all writes and of its reads has causes before effects."""
+    """A checker of causal memory: for each client, all writes and its own reads have an order that respects causes."""
 
     name = "causal-memory"
     model: MemoryModel = "causal-memory"
 
 
 class CausalConvergenceChecker(SequentialChecker):
-    """A checker that causes come before effects in one order of the writes of each key, the same for all clients."""
+    """A checker of causal convergence: all clients see the writes of a key in one order, causes before effects."""
 
     name = "causal-convergence"
     model: MemoryModel = "causal-convergence"
 
 
 class WeakCausalChecker(SequentialChecker):
-    """A checker that each read, by itself, is explained by an order of what its client knew."""
+    """A checker of weak causal consistency: an order of the operations that its client knew explains each read."""
 
     name = "weak-causal"
     model: MemoryModel = "weak-causal"
 
 
 class PramChecker(SequentialChecker):
-    """A checker that for each client one order of all writes and of its reads keeps each client's order."""
+    """A checker of PRAM: for each client, one order of all writes and its own reads keeps the order of each client."""
 
     name = "pram"
     model: MemoryModel = "PRAM"

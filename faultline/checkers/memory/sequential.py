@@ -1,4 +1,4 @@
-"""Sequential consistency: one order of all operations, in which each client's keep their own (Lamport 1979).
+"""Sequential consistency: one order of all operations that keeps the order of each client (Lamport 1979).
 
 It is not local: each key may have an order, and all keys together none. So the whole history is searched. When each
 read has one possible writer it is serializability of sessions, for which `isolation` has a search that settles most
@@ -57,7 +57,7 @@ class _Walk:
         self.steps = 0
 
     def result(self) -> SearchResult:
-        """Return the answer of the walk within the budget."""
+        """Return whether the walk finds an order, within the budget."""
         start = self._after_reads((0,) * len(self.sessions), (None,) * len(self.place))
         seen, stack = {start}, [start]
         while stack:

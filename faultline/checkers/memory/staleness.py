@@ -1,4 +1,4 @@
-"""The staleness of reads, measured: by how many versions, and by how much time, they are behind.
+"""The staleness of reads, measured in versions and in time.
 
 Each key of a history of reads and writes (or gets and puts) is measured by itself. `versions` is the smallest k for
 which the key is k-atomic: each read sees one of the k latest writes, in some order that keeps real time. It is 1 for a
@@ -167,7 +167,7 @@ _BOUNDS = ("versions_min", "versions_max")
 
 
 def _sees(figures: KeyStaleness) -> str:
-    """Return in words among how many versions each read of a key is."""
+    """Return the staleness of a key in versions, in words."""
     place = "" if figures.key is None else f" of {figures.key}"
     low, high = figures.versions_min, figures.versions_max
     return f"Each read{place} sees one of the {low if low == high else f'{low} to {high}'} latest versions"

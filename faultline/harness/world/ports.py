@@ -19,6 +19,7 @@ import msgspec
 __all__ = [
     "READY",
     "Clock",
+    "Files",
     "Link",
     "Network",
     "Node",
@@ -77,13 +78,8 @@ class Timers(Protocol):
         """Call `callback` again and again, `interval_us` after the end of each call (fixed delay)."""
 
 
-class Storage(Protocol):
-    """Named files of one node, in one folder. What is not synced can be lost in a crash.
-
-    A journaled disk loses a suffix at a time, torn anywhere, and syncs names with each file. A disk behind a page cache
-    keeps any part, and syncs names only with the folder. Code that is right on both syncs the folder where it creates,
-    renames or deletes.
-    """
+class Files(Protocol):
+    """Named files of one node, in one folder."""
 
     def files(self) -> list[str]:
         """Return the names of all files, sorted."""
@@ -101,10 +97,19 @@ class Storage(Protocol):
         """Cut `file` to `size` bytes."""
 
     def rename(self, old: str, new: str) -> None:
-        """Rename atomically, replacing `new`; durable after the next `fsync_folder`."""
+        """Rename `old` atomically, replacing `new`."""
 
     def delete(self, file: str) -> None:
-        """Remove `file`; durable after the next `fsync_folder`."""
+        """Remove `file` from the folder."""
+
+
+class Storage(Files, Protocol):
+    """The files as a node uses them. Data that are not synced can be lost in a crash.
+
+    A journaled disk loses a suffix at a time, torn anywhere, and syncs names with each file. A disk behind a page cache
+    keeps any part, and syncs names only with the folder: a creation, a rename and a deletion are durable after the next
+    `fsync_folder`. Code that is right on both syncs the folder after each.
+    """
 
     def fsync(self, file: str) -> None:
         """Make the bytes of `file` durable before anything sent, and any name changed, from now on."""

@@ -1,4 +1,4 @@
-"""What a simulated disk behind a page cache keeps and loses."""
+"""A simulated disk behind a page cache: the data that survive a crash, and the data that are lost."""
 
 from __future__ import annotations
 

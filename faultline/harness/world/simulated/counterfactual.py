@@ -91,7 +91,7 @@ def _owner(event: ScheduledEvent) -> object:
 
 
 def _described(event: ScheduledEvent) -> WorldEvent | None:
-    """Return the event in words; None for one that cannot be undone, or that would come to nothing anyway."""
+    """Return the event in words; None for one that cannot be undone or has no effect."""
     time_us, number, action, arguments = event
     owner = _owner(event)
     if isinstance(owner, Link) and not owner.cut:

@@ -41,12 +41,12 @@ class SimulatedTimer:
 
     @property
     def is_due(self) -> bool:
-        """True when the timer would call its node, should it ring now."""
+        """True when a ring now would call the node."""
         host = self.host
         return self.callback is not None and self.incarnation == host.incarnation and not host.paused
 
     def skip(self) -> None:
-        """Let this ring pass unheard; a timer that repeats rings again after its interval."""
+        """Skip this ring; a timer that repeats rings again after its interval."""
         if self.interval_us:
             self.host.set_timer(self, self.interval_us)
 
@@ -211,7 +211,7 @@ class SimulatedHost:
             self._begin_sync()
 
     def syncs_now(self, incarnation: int) -> bool:
-        """Return whether the fsync that this incarnation began would end, should its time have come now."""
+        """Return whether the fsync that this incarnation began may end now."""
         return incarnation == self.incarnation and self._sync is not None and not self.paused
 
     def put_off_sync(self) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from faultline.harness.world.ports import Files
 from faultline.harness.world.weather import uniform
 
 __all__ = ["Disk", "DiskSync", "SimulatedDisk", "Sync"]
@@ -23,32 +24,11 @@ class DiskSync(Protocol):
         """Make durable what the sync covers."""
 
     def put_off(self) -> None:
-        """Come to nothing: the next sync does this one's work too."""
+        """Cancel this sync: the next one makes its data durable too."""
 
 
-class Disk(Protocol):
+class Disk(Files, Protocol):
     """The files of one node, kept over crashes. `Storage` calls reach it through the node's outbox."""
-
-    def files(self) -> list[str]:
-        """Return the names of all files, sorted."""
-
-    def read(self, file: str) -> bytes:
-        """Return the content as the process sees it; empty when there is no such file."""
-
-    def append(self, file: str, data: bytes) -> None:
-        """Add `data` to the end of `file`."""
-
-    def write(self, file: str, data: bytes) -> None:
-        """Replace the content of `file`."""
-
-    def truncate(self, file: str, size: int) -> None:
-        """Cut `file` to `size` bytes."""
-
-    def rename(self, old: str, new: str) -> None:
-        """Rename `old`, replacing `new`."""
-
-    def delete(self, file: str) -> None:
-        """Remove `file` from the folder."""
 
     def want_sync(self, file: str) -> None:
         """Remember that `file` is to be made durable by the next sync."""

@@ -81,7 +81,7 @@ Serve = Callable[[Read], None]
 
 
 class LedLog(Protocol):
-    """The replicated log as a leader's reads see it: how far it is applied, and whom the followers still follow."""
+    """The replicated log as a leader's reads see it: the last applied entry, and the followers' confirmations."""
 
     last_applied: int
     high_water_mark: HighWaterMark
@@ -99,7 +99,7 @@ class LedLog(Protocol):
         """The number of the next request: an answer with this number or a higher one is to one sent from now on."""
 
     def send_heartbeats(self) -> None:
-        """Ask every follower whether it still follows."""
+        """Ask every follower to confirm this leader."""
 
     def quorum_acknowledged_id(self) -> int:
         """Return the highest request number such that a majority answered it or a later one."""

@@ -329,7 +329,7 @@ class SegmentedLog:
             self._storage.delete(old.file)
 
     def _part_from_truncation(self) -> None:
-        """Let old bytes beyond the cut be gone for good before new ones take their place (HWM-R10)."""
+        """Make the truncation durable before new bytes are written in its place (HWM-R10)."""
         self._fsync()
 
     def _roll(self) -> Segment:

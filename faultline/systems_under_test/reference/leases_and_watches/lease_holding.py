@@ -122,6 +122,6 @@ class LeaseHolding:
             self._ports.network.send(self._target, RefreshLease(held.name, held.token, number))
 
     def _forget_until(self, number: int, held: HeldLease) -> None:
-        """Wait no more for answers to this refresh and earlier ones: they would add nothing."""
+        """Forget this refresh and the earlier ones: their answers would not extend the lease further."""
         for earlier in [each for each, sent in self._unanswered.items() if sent.held is held and each <= number]:
             del self._unanswered[earlier]
