@@ -30,6 +30,7 @@ from faultline.campaign.matrix import CampaignPlan
 from faultline.harness.errors import UsageError
 from faultline.harness.floors import checked_floors
 from faultline.harness.planning import refuse_bad_numbers
+from faultline.harness.request import DRAWN_NUMBERS
 from faultline.harness.untrusted import from_toml, read_toml
 from faultline.registry import load_system
 
@@ -38,7 +39,6 @@ __all__ = ["load_plan", "parse_plan", "plan_from_flags", "refuse_absurd_counts",
 _FIELDS = msgspec.structs.fields(CampaignPlan)
 _STORED_NAMES = {field.name: field.encode_name for field in _FIELDS if field.name != field.encode_name}
 _KEYS = tuple(name for field in _FIELDS for name in dict.fromkeys((field.name, field.encode_name)))
-_DRAWN_NUMBERS = ("nodes", "workers", "operations")
 _UNITS_MAX = 1_000_000
 _AT_LEAST_ONE = (
     "systems",
@@ -78,7 +78,7 @@ def _plan_of(given: Mapping[str, Any], source: str) -> CampaignPlan:
     values = _with_stored_names(given, source)
     _refuse_unknown_keys(values, source)
     try:
-        plan = msgspec.convert({"held": [name for name in _DRAWN_NUMBERS if name in values], **values}, CampaignPlan)
+        plan = msgspec.convert({"held": [name for name in DRAWN_NUMBERS if name in values], **values}, CampaignPlan)
     except msgspec.ValidationError as error:
         message, key = _cause(error)
         raise UsageError(f"{source}: key {key}: {message}.", "See docs/reference/campaign-plan.md.") from error
@@ -134,8 +134,8 @@ def plan_from_flags(
 
 def _held(base: CampaignPlan, given: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the numbers that no universe may draw: those of a flag, and those of the plan that are not defaults."""
-    own = [name for name in _DRAWN_NUMBERS if getattr(base, name) != getattr(CampaignPlan(), name)]
-    return tuple(name for name in _DRAWN_NUMBERS if name in given or name in own or name in (base.held or ()))
+    own = [name for name in DRAWN_NUMBERS if getattr(base, name) != getattr(CampaignPlan(), name)]
+    return tuple(name for name in DRAWN_NUMBERS if name in given or name in own or name in (base.held or ()))
 
 
 def _places(
@@ -239,8 +239,8 @@ def _in_its_universe(plan: CampaignPlan, source: str) -> CampaignPlan:
             'Write universe = "calm".',
         )
     for name in plan.held or ():
-        if name not in _DRAWN_NUMBERS:
-            raise UsageError(f"{source}: key held: {name!r} is not drawn.", f"There are {', '.join(_DRAWN_NUMBERS)}.")
+        if name not in DRAWN_NUMBERS:
+            raise UsageError(f"{source}: key held: {name!r} is not drawn.", f"There are {', '.join(DRAWN_NUMBERS)}.")
     return plan
 
 

@@ -145,9 +145,10 @@ def _usual(system: str, workload: str, nodes: int) -> tuple[str, int]:
 
 def _held() -> tuple[str, ...]:
     """Return the numbers that the user gave, which no universe draws."""
+    from faultline.harness.request import DRAWN_NUMBERS
+
     source = click.get_current_context().get_parameter_source
-    names = ("nodes", "workers", "operations")
-    return tuple(name for name in names if source(name) is ParameterSource.COMMANDLINE)
+    return tuple(name for name in DRAWN_NUMBERS if source(name) is ParameterSource.COMMANDLINE)
 
 
 def _nodes_on(hosts: str, nodes: int) -> int:

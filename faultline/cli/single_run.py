@@ -73,8 +73,7 @@ def carry_out(
 
 def carry_out_plan(plan: Plan, store: Path) -> FinishedRun:
     """Carry out `plan` in the simulated world, as `carry_out` carries out a request; shrink a violation too."""
-    run_id = f"{plan.cell.replace('/', '.')}.{plan.seed}.{plan.digest()[:8]}"
-    return _carried_out(plan, resolve(plan), run_id, "simulated", store, shrinks=True)
+    return _carried_out(plan, resolve(plan), run_id_of(plan), "simulated", store, shrinks=True)
 
 
 def _carried_out(

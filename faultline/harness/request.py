@@ -9,7 +9,10 @@ import msgspec
 from faultline.harness.plan import cell_name
 from faultline.harness.run_record import WorldName
 
-__all__ = ["RunRequest"]
+__all__ = ["DRAWN_NUMBERS", "RunRequest"]
+
+DRAWN_NUMBERS = ("nodes", "workers", "operations")
+"""The numbers of a request that a universe draws, unless they are held."""
 
 
 class RunRequest(msgspec.Struct, frozen=True, kw_only=True):

@@ -81,16 +81,16 @@ class StoredRun(msgspec.Struct, kw_only=True):
         return History.from_jsonl(lines, source=str(Path(self.folder) / "history.jsonl"))
 
 
-def run_id_of(request: RunRequest, hosts: str = "") -> str:
-    """Return the name of the run that `request` asks for, on `hosts` if any: its cell, its seed, and a digest of the
-    rest.
+def run_id_of(asked: RunRequest | Plan, hosts: str = "") -> str:
+    """Return the name of the run of a request, on `hosts` if any, or of a plan: its cell, its seed, and a digest.
 
-    The digest covers everything that determines the run: the request, and the versions of Faultline and of the packages
-    that the system and the workload came with."""
-    asked = (request, hosts, faultline.__version__, sorted(_cached_providers(request.system, request.workload).items()))
-    digest = hashlib.sha256(msgspec.json.encode(asked)).hexdigest()
-    world = "" if request.world == "simulated" else f".{request.world}"
-    return f"{request.cell.replace('/', '.')}.{request.seed}.{digest[:8]}{world}"
+    The digest covers everything that determines the run: the request or plan, and the versions of Faultline and of the
+    packages that the system and the workload came with.
+    """
+    providers = sorted(_cached_providers(asked.system, asked.workload).items())
+    digest = hashlib.sha256(msgspec.json.encode((asked, hosts, faultline.__version__, providers))).hexdigest()
+    world = "" if isinstance(asked, Plan) or asked.world == "simulated" else f".{asked.world}"
+    return f"{asked.cell.replace('/', '.')}.{asked.seed}.{digest[:8]}{world}"
 
 
 def store_folder(named: str) -> Path:

@@ -26,7 +26,7 @@ from faultline.harness.generator.chance import chance_of_text
 from faultline.harness.options import TUNING, all_options, effective_options, tuning_settings
 from faultline.harness.parts import Parts
 from faultline.harness.plan import Plan, Weather
-from faultline.harness.request import RunRequest
+from faultline.harness.request import DRAWN_NUMBERS, RunRequest
 from faultline.harness.system import (
     HasUsualTest,
     NodeSystem,
@@ -199,11 +199,7 @@ def option_values(system: NodeSystem, domains: Domains) -> dict[str, tuple[str, 
 
 def _draw(request: RunRequest, domains: Domains, values: Mapping[str, tuple[str, ...]], rng: Random) -> Drawn:
     """Return one universe. Every choice is drawn whether it is used or not, so that holding one moves no other."""
-    numbers = {
-        "nodes": rng.choice(domains.nodes),
-        "workers": rng.choice(domains.workers),
-        "operations": rng.choice(domains.operations),
-    }
+    numbers = {name: rng.choice(getattr(domains, name)) for name in DRAWN_NUMBERS}
     numbers = {name: number for name, number in numbers.items() if name not in (request.held or ())}
     faults = _some_packages(request.faults, rng)
     given = request.weather or {}
@@ -254,7 +250,7 @@ def _values(name: str, description: OptionDescription) -> tuple[str, ...]:
 def _complaints(system: NodeSystem, domains: Domains) -> Iterator[str]:
     """Yield, as clauses, what is wrong with `domains`."""
     known, calm = all_options(system), Weather()
-    for name in ("nodes", "workers", "operations"):
+    for name in DRAWN_NUMBERS:
         if not getattr(domains, name) or min(getattr(domains, name)) < 1:
             yield f"{name} needs numbers from 1"
     for name, values in domains.options.items():
