@@ -20,7 +20,9 @@ __all__ = [
     "RUNS_MIN",
     "RUNS_MIN_DRAWN",
     "DeclaredFeature",
+    "FeaturesEntered",
     "declared_features",
+    "features_entered",
     "features_sentences",
     "features_shortfall",
 ]
@@ -45,6 +47,15 @@ class DeclaredFeature(msgspec.Struct, frozen=True, kw_only=True):
     due_in: tuple[str, ...] = ()
 
 
+class FeaturesEntered(msgspec.Struct, frozen=True, kw_only=True):
+    """The number of the features of `system` that some run of a campaign entered; `never` are the others, by name."""
+
+    system: str
+    entered: int
+    declared: int
+    never: tuple[str, ...] = ()
+
+
 def declared_features(
     cells: Iterable[Cell], systems: Iterable[object], options: Iterable[Mapping[str, str]], *, drawn: bool = False
 ) -> tuple[DeclaredFeature, ...]:
@@ -64,13 +75,25 @@ def declared_features(
     return tuple(found.values())
 
 
-def features_sentences(features: Sequence[DeclaredFeature], marks: Mapping[str, int]) -> Iterator[str]:
+def features_entered(features: Sequence[DeclaredFeature], marks: Mapping[str, int]) -> tuple[FeaturesEntered, ...]:
+    """Return, for each system, the number of its features that some run entered, and the names of the others."""
+    own: dict[str, list[str]] = {}
+    for each in features:
+        own.setdefault(each.system, []).append(each.name)
+    never = {system: tuple(name for name in names if not marks.get(name)) for system, names in own.items()}
+    return tuple(
+        FeaturesEntered(
+            system=system, entered=len(names) - len(never[system]), declared=len(names), never=never[system]
+        )
+        for system, names in own.items()
+    )
+
+
+def features_sentences(systems: Iterable[FeaturesEntered]) -> Iterator[str]:
     """Yield, for each system, the number of its features that some run entered, and those that none did."""
-    for system in dict.fromkeys(each.system for each in features):
-        own = [each.name for each in features if each.system == system]
-        missing = [name for name in own if not marks.get(name)]
-        never = f"; never {', '.join(missing)}" if missing else ""
-        yield f"Features of {system}: {len(own) - len(missing)} of {len(own)} entered{never}."
+    for each in systems:
+        never = f"; never {', '.join(each.never)}" if each.never else ""
+        yield f"Features of {each.system}: {each.entered} of {each.declared} entered{never}."
 
 
 def features_shortfall(

@@ -15,7 +15,13 @@ import pyarrow.compute as pc
 import faultline
 from faultline.campaign.coverage import coverage, coverage_sentences
 from faultline.campaign.expectation import is_allowed
-from faultline.campaign.features import RUNS_MIN, RUNS_MIN_DRAWN, features_sentences, features_shortfall
+from faultline.campaign.features import (
+    RUNS_MIN,
+    RUNS_MIN_DRAWN,
+    features_entered,
+    features_sentences,
+    features_shortfall,
+)
 from faultline.campaign.journal import Ending, Journal
 from faultline.campaign.layout import CampaignFolder
 from faultline.campaign.matrix import CampaignPlan, Cell
@@ -91,6 +97,7 @@ def summarise(
     first = campaign_sentence(plan.name, verdict, cells, finished, scheduled, _why_incomplete(ending, missing))
     troubles = tuple(_troubles(plan, cells, journal, missed, missing))
     reached = {mark: runs for mark, runs in marks.items() if runs}
+    entered = features_entered(journal.features, reached)
     return CampaignSummary(
         id=folder.root.name,
         name=plan.name,
@@ -110,7 +117,7 @@ def summarise(
             exposure_sentence(cells),
             *sensitivity_sentences(cells),
             marks_sentence(reached, finished),
-            *features_sentences(journal.features, reached),
+            *features_sentences(entered),
             *coverage_sentences(covers),
         ),
         troubles=troubles,
@@ -121,6 +128,7 @@ def summarise(
         marks=reached,
         marks_missing=tuple(mark for mark, runs in marks.items() if not runs),
         overlap=_overlap(rows["faults"]),
+        features=entered,
         coverage=covers,
         environment={"master": journal.master, "world": plan.world},
         versions=_versions(),

@@ -23,9 +23,10 @@ class Judgement(msgspec.Struct, kw_only=True):
     first. `checks_due` names the checks that had to run, `checks` has the result of each that ran. `warnings` are the
     signs that the run tested too little. `counts` counts operations by outcome, `overlap` those in flight during each
     kind of fault. `exposure` is the ledger of the run, `sensitivity` the share of inserted anomalies that a pass would
-    have shown, `options_changed` the options that differ from the system's defaults, `replay` the command that repeats
-    the run. `signature` groups equal violations, `started_at` is the moment 0 of a run of real processes, in UTC;
-    `interrupted` is true when the run was stopped early."""
+    have shown, `options_changed` the options that differ from the system's defaults, `universe_calm` the calm value of
+    each value that was drawn for the run, `replay` the command that repeats the run. `signature` groups equal
+    violations, `started_at` is the moment 0 of a run of real processes, in UTC; `interrupted` is true when the run was
+    stopped early."""
 
     schema: int = SCHEMA
     run_id: str
@@ -40,6 +41,7 @@ class Judgement(msgspec.Struct, kw_only=True):
     verdict: Verdict
     sentence: str
     options_changed: dict[str, str] = {}
+    universe_calm: dict[str, str] | msgspec.UnsetType = msgspec.UNSET
     host_options: dict[str, str] = {}
     signature: str = ""
     findings: list[Finding] = []

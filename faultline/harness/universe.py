@@ -43,6 +43,7 @@ __all__ = [
     "Domains",
     "Drawn",
     "calm_options",
+    "calm_values",
     "calmed",
     "domains_of",
     "draws",
@@ -133,6 +134,19 @@ def calm_options(request: RunRequest, parts: Parts) -> dict[str, str]:
     """Return the options of the calm universe of a request for drawn ones."""
     kept = _kept(request, parts.system, parts.workload.functions)
     return effective_options(parts.system, kept, request.planted_bugs)
+
+
+def calm_values(plan: Plan, system: NodeSystem) -> dict[str, str]:
+    """Return, for each drawn value of `plan` by name, the one of the calm universe of `system`, as text."""
+    drawn, usual = plan.universe or {}, RunRequest(system=plan.system)
+    calm = {name: str(getattr(usual, name)) for name in DRAWN_NUMBERS} | {"faults": "+".join(plan.fault_set)}
+    calm["nodes"] = str(usual_nodes_of(system))
+    calm |= {f"option.{name}": description.default for name, description in all_options(system).items()}
+    for field in WEATHER:
+        name, number = f"weather.{field}", getattr(Weather(), field)
+        # A domain may have 0 where the weather has 0.0: they are the same value.
+        calm[name] = drawn[name] if drawn.get(name) == f"{number:g}" else str(number)
+    return {name: calm[name] for name in drawn if name in calm}
 
 
 def _kept(request: RunRequest, system: NodeSystem, functions: Iterable[str]) -> dict[str, str]:

@@ -18,6 +18,8 @@ from faultline.reports.text import count, percent
 __all__ = [
     "Campaign",
     "Cell",
+    "Covered",
+    "Features",
     "Latency",
     "Signature",
     "campaign_sentence",
@@ -142,6 +144,32 @@ class Latency:
 
 
 @dataclass(frozen=True, slots=True)
+class Covered:
+    """The values that the runs of one system had in drawn universes, of possible ones: options, pairs, weather.
+
+    `never` are the option values that no run had, `struck` the runs in which a fault struck a role.
+    """
+
+    system: str
+    runs: int
+    values: tuple[int, int]
+    pairs: tuple[int, int]
+    weather: tuple[int, int]
+    never: tuple[str, ...]
+    struck: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """The number of the declared features of one system that runs entered, and the names of the others."""
+
+    system: str
+    entered: int
+    declared: int
+    never: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Campaign:
     """A campaign for its report. `counts` are the sums over all cells, `scheduled` the number of planned runs."""
 
@@ -157,6 +185,8 @@ class Campaign:
     marks_missing: tuple[str, ...]
     latency: tuple[Latency, ...]
     overlap: tuple[tuple[str, int], ...]
+    features: tuple[Features, ...]
+    coverage: tuple[Covered, ...]
     warnings: tuple[str, ...]
     environment: tuple[tuple[str, str], ...]
     versions: tuple[tuple[str, str], ...]
@@ -217,10 +247,12 @@ def read_summary(summary: Mapping[str, Any]) -> Campaign:
         counts=_with_not_run(counts, scheduled),
         cells=cells,
         signatures=tuple(sorted(signatures, key=_by_urgency)),
-        marks=tuple(sorted((str(name), int(reached)) for name, reached in (summary.get("marks") or {}).items())),
+        marks=_numbers(summary.get("marks")),
         marks_missing=tuple(sorted(map(str, summary.get("marks_missing") or ()))),
         latency=tuple(map(_latency, _list(summary, "latency"))),
-        overlap=tuple(sorted((str(kind), int(inside)) for kind, inside in (summary.get("overlap") or {}).items())),
+        overlap=_numbers(summary.get("overlap")),
+        features=tuple(map(_features, _list(summary, "features"))),
+        coverage=tuple(map(_covered, _list(summary, "coverage"))),
         warnings=tuple(map(str, summary.get("warnings") or ())),
         environment=_pairs(summary.get("environment")),
         versions=_pairs(summary.get("versions")),
@@ -286,6 +318,26 @@ def _latency(entry: Mapping[str, Any]) -> Latency:
     return Latency(words[0], words[1], words[2], words[3], int(entry.get("count") or 0), *known)
 
 
+def _features(entry: Mapping[str, Any]) -> Features:
+    entered, declared = (int(entry.get(name) or 0) for name in ("entered", "declared"))
+    return Features(_text(entry, "system"), entered, declared, _names(entry.get("never")))
+
+
+def _covered(entry: Mapping[str, Any]) -> Covered:
+    values, pairs, weather = (
+        (int(entry.get(name) or 0), int(entry.get(f"{name}_possible") or 0)) for name in ("values", "pairs", "weather")
+    )
+    return Covered(
+        system=_text(entry, "system"),
+        runs=int(entry.get("runs") or 0),
+        values=values,
+        pairs=pairs,
+        weather=weather,
+        never=_names(entry.get("never")),
+        struck=_numbers(entry.get("struck")),
+    )
+
+
 def _by_urgency(signature: Signature) -> tuple[bool, int, str, str]:
     """Return a sort key: unexpected violations first, then the most frequent."""
     return signature.expected, -signature.count, signature.cell, signature.signature
@@ -333,6 +385,10 @@ def _text(entry: Mapping[str, Any], name: str) -> str:
 
 def _names(value: Any) -> tuple[str, ...]:
     return tuple(map(str, value)) if isinstance(value, list | tuple) else ()
+
+
+def _numbers(mapping: Mapping[str, Any] | None) -> tuple[tuple[str, int], ...]:
+    return tuple(sorted((str(name), int(number)) for name, number in (mapping or {}).items()))
 
 
 def _pairs(mapping: Mapping[str, Any] | None) -> tuple[tuple[str, str], ...]:

@@ -13,6 +13,7 @@ from faultline.harness.exposure import Exposure
 from faultline.harness.history import OPEN, History
 from faultline.harness.judgement import Judgement
 from faultline.harness.next_step import check_line, next_step_of
+from faultline.harness.plan import Plan
 from faultline.harness.run_record import FaultInterval, MessageRecord, RunRecord
 from faultline.harness.sensitivity import sensitivity_sentence
 from faultline.harness.verdict import Finding
@@ -31,6 +32,7 @@ from faultline.reports.sentences import (
     judgement_sentence,
     message_text,
     operation_sentence,
+    universe_sentence,
 )
 from faultline.reports.space_time import space_time_svg
 from faultline.reports.terminal import run_lines
@@ -52,6 +54,7 @@ def run_values(record: RunRecord, judgement: Judgement) -> dict[str, Any]:
     """Return the values for the template of the run page, as plain data."""
     findings = judgement.findings
     main = counterexample(record, judgement, findings[0], "counterexample") if findings else None
+    minimal = judgement.detail.get("minimal")
     return {
         "title": judgement_sentence(judgement),
         "verdict": judgement.verdict.value,
@@ -73,6 +76,7 @@ def run_values(record: RunRecord, judgement: Judgement) -> dict[str, Any]:
         "marks": sorted((judgement.marks or record.marks).items()),
         "features_missing": sorted(name for name, times in judgement.exposure.features.items() if not times),
         "settings": _settings(record, judgement),
+        "universe": _universe(record.plan, judgement),
         "changed": sorted(judgement.options_changed.items()),
         "options": sorted(judgement.options.items()),
         "host_options": sorted(judgement.host_options.items()),
@@ -80,7 +84,8 @@ def run_values(record: RunRecord, judgement: Judgement) -> dict[str, Any]:
         "ending": ending_sentence(record),
         "recheck": check_line(judgement.replay),
         "next_step": next_step_of(judgement),
-        "minimal": judgement.detail.get("minimal"),
+        "minimal": minimal,
+        "minimal_universe": universe_sentence(minimal["universe"]) if minimal and "universe" in minimal else "",
         "ticket": "\n".join(run_lines(record, judgement)),
     }
 
@@ -210,6 +215,22 @@ def _settings(record: RunRecord, judgement: Judgement) -> list[tuple[str, str]]:
     ]
     versions = [(f"{name} version", version) for name, version in sorted(judgement.versions.items())]
     return [(name, value) for name, value in pairs + versions if value]
+
+
+def _universe(plan: Plan, judgement: Judgement) -> dict[str, Any] | None:
+    """Return the drawn values that differ from the calm ones, with these, and apart from them those that do not.
+
+    Verdicts of former versions do not have the calm values: then every drawn value stands beside None.
+    """
+    if not plan.universe:
+        return None
+    calm = judgement.universe_calm or {}
+    rows = [(name, value, calm.get(name)) for name, value in plan.universe.items()]
+    return {
+        "known": bool(calm),
+        "changed": [row for row in rows if row[1] != row[2]],
+        "calm": [(name, value) for name, value, usual in rows if value == usual],
+    }
 
 
 def _faults_by_kind(exposure: Exposure) -> list[tuple[str, dict[str, float]]]:

@@ -7,10 +7,13 @@ import re
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from page_reader import Page
 from report_samples import REPLAY, campaign_summary, cell
 
+from faultline.campaign.coverage import Coverage, coverage_sentences
+from faultline.campaign.features import FeaturesEntered
 from faultline.harness.errors import UsageError
 from faultline.reports.campaign_page import blocks, write_campaign_report
 from faultline.reports.campaign_summary import read_summary, reconciliation, wilson_interval
@@ -121,6 +124,38 @@ def test_marks_never_reached_stand_out(page: Page) -> None:
     assert "Never reached: entries-truncated." in section
     assert "leader-changed 812" in section
     assert "partition 4,120" in section
+
+
+def test_what_drawn_universes_met_and_never_met_is_told_as_on_the_terminal(tmp_path: Path) -> None:
+    never = tuple(f"batch_size={number}" for number in range(8))
+    met = Coverage(
+        system="store", runs=1_200, values=12, values_possible=20, pairs=1_034, pairs_possible=2_000, weather=9,
+        weather_possible=17, never=never, struck={"kill of leader": 1_100, "pause of follower": 7},
+    )  # fmt: skip
+    page = page_of(tmp_path, campaign_summary() | {"coverage": msgspec.to_builtins([met])})
+    assert "store 1,200 12 of 20 1,034 of 2,000 9 of 17" in page.section("universes")
+    (told, by_role) = coverage_sentences([met])
+    assert "12 of 20 values of options, 1,034 of 2,000 pairs of them and 9 of 17 values of weather in 1,200" in told
+    assert f"8 values of options that no run of store had {', '.join(never)}" in page.section("universes")
+    assert "kill of leader in 1,100, pause of follower in 7" in by_role
+    assert "kill of leader 1,100 pause of follower 7" in page.section("universes")
+
+
+def test_features_that_no_run_entered_are_named_beside_the_number_entered(tmp_path: Path) -> None:
+    entered = FeaturesEntered(system="store", entered=1, declared=3, never=("snapshot-taken", "log-cut"))
+    page = page_of(tmp_path, campaign_summary() | {"features": msgspec.to_builtins([entered])})
+    assert "store 1 of 3 snapshot-taken, log-cut" in page.section("coverage")
+
+
+def test_a_long_list_of_values_never_met_is_whole(tmp_path: Path) -> None:
+    never = [f"a_setting_with_a_long_name={number}" for number in range(500)]
+    page = page_of(tmp_path, campaign_summary() | {"coverage": [{"system": "store", "never": never}]})
+    assert never[-1] in page.section("universes")
+
+
+def test_a_campaign_without_universes_and_features_tells_of_none(page: Page) -> None:
+    assert "Drawn universes" not in page.headings
+    assert "Features" not in page.headings
 
 
 def test_latency_has_a_finding_and_a_table(page: Page) -> None:

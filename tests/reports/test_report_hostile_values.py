@@ -40,7 +40,8 @@ def run_with(value: Any) -> tuple[RunRecord, Judgement]:
     )
     fault = FaultInterval(kind=text, target=text, start_us=0, stop_us=9_000, description=text, roles=(text,))
     record = RunRecord(
-        plan=plan(nodes=(text, "athens")), world="simulated", history=history, faults=[fault], errors=[text],
+        plan=plan(nodes=(text, "athens"), universe={text: text, "option.x": text}), world="simulated",
+        history=history, faults=[fault], errors=[text],
         messages=[MessageRecord(text, "athens", text, 3_000, 3_500, text)],
     )  # fmt: skip
     return record, judgement([finding, finding], sentence=text, marks={text: 1}, warnings=[text], replay="replay it")
@@ -62,6 +63,8 @@ def test_a_hostile_value_anywhere_in_a_run_is_shown_and_does_nothing(tmp_path: P
 def test_a_hostile_value_anywhere_in_a_campaign_is_shown_and_does_nothing(tmp_path: Path, value: str) -> None:
     shown = value.encode("utf-8", "backslashreplace").decode()
     summary = json.loads(json.dumps(campaign_summary()).replace("stale-read", json.dumps(shown)[1:-1]))
+    counted = {"system": shown, "never": [shown], "struck": {shown: 1}}
+    summary |= {"features": [counted], "coverage": [counted]}
     (tmp_path / "campaign.json").write_text(json.dumps(summary))
     page = Page(write_campaign_report(tmp_path).read_text("utf-8"))
     assert len(page.scripts) == 1

@@ -105,6 +105,8 @@ def test_a_drawn_campaign_tells_its_coverage_and_runs_that_can_be_run_again(tmp_
     assert result.exit_code == 0
     told = " ".join(result.sentences)
     assert "Universes of quorum-register: " in told and " in 6 runs" in told and "Faults by role: " in told
+    page = (folder.root / "index.html").read_text("utf-8")
+    assert "values of options" in page and "Faults by role in quorum-register" in page
     runs = read_rows(folder)[0].select(["run_again", "plan_sha256", "seed"]).to_pylist()
     assert all("--universe drawn" in row["run_again"] for row in runs)
     again = plan.request(plan.cells()[0], 1)

@@ -9,6 +9,7 @@ from faultline.campaign.features import (
     RUNS_MIN,
     DeclaredFeature,
     declared_features,
+    features_entered,
     features_sentences,
     features_shortfall,
 )
@@ -75,8 +76,7 @@ def test_a_mark_of_a_cell_that_owes_nothing_pays_no_debt() -> None:
 
 
 def test_each_system_tells_which_of_its_features_no_run_entered() -> None:
-    told = list(features_sentences(declared(KILL), {"leader-changed": 4}))
+    told = list(features_sentences(features_entered(declared(KILL), {"leader-changed": 4})))
     assert told == ["Features of store: 1 of 2 entered; never snapshot-taken."]
-    assert list(features_sentences(declared(KILL), {"leader-changed": 4, "snapshot-taken": 1})) == [
-        "Features of store: 2 of 2 entered."
-    ]
+    whole = features_entered(declared(KILL), {"leader-changed": 4, "snapshot-taken": 1})
+    assert list(features_sentences(whole)) == ["Features of store: 2 of 2 entered."]

@@ -15,7 +15,7 @@ from faultline.harness.planning import make_plan
 from faultline.harness.request import RunRequest
 from faultline.harness.run import run_simulated
 from faultline.harness.shrink import same_violation, shrink
-from faultline.harness.universe import NOT_CALMED, WEATHER, Domains, calmed, domains_of, option_values
+from faultline.harness.universe import NOT_CALMED, WEATHER, Domains, calm_values, calmed, domains_of, option_values
 from faultline.harness.verdict import Verdict
 from faultline.registry import load_packages, load_system, resolve
 
@@ -59,6 +59,30 @@ def test_what_is_not_drawn_is_calm() -> None:
         plan = drawn(seed)
         others = {name: value for name, value in values_in(plan).items() if name not in (plan.universe or {})}
         assert others.items() <= calm.items()
+
+
+def test_every_drawn_value_has_a_calm_one_and_a_drawn_option_differs_from_it() -> None:
+    system = load_system("consistent-core")
+    for seed in range(12):
+        plan = drawn(seed)
+        calm = calm_values(plan, system)
+        assert list(calm) == list(plan.universe or {})
+        assert calm["faults"] == "+".join(POOL) and calm["nodes"] == "3" and calm["operations"] == "200"
+        assert all(calm[name] != value for name, value in (plan.universe or {}).items() if name.startswith("option."))
+        assert calm.items() <= (values_in(calmed(plan, system, ())) | calm).items()
+
+
+@pytest.mark.parametrize("text", ["0", "0.0"])
+def test_a_weather_drawn_as_usual_equals_the_calm_one_however_its_domain_writes_it(text: str) -> None:
+    plan = msgspec.structs.replace(drawn(), universe={"weather.loss": text, "option.gone": "1"})
+    assert calm_values(plan, load_system("consistent-core")) == {"weather.loss": text}
+
+
+def test_a_verdict_has_the_calm_values_of_a_drawn_universe_alone() -> None:
+    plans = [drawn(operations=30, held=("operations",)), make_plan(RunRequest(system="consistent-core"), PARTS)]
+    of_drawn, of_calm = [judge(run_simulated(plan, PARTS), PARTS, run_id="r") for plan in plans]
+    assert of_drawn.universe_calm == calm_values(plans[0], PARTS.system)
+    assert b"universe_calm" not in msgspec.json.encode(of_calm)
 
 
 def test_weather_sizes_options_and_packages_are_all_drawn_by_some_seed() -> None:
