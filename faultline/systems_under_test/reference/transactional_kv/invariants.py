@@ -36,6 +36,7 @@ __all__ = [
     "transactional_kv_invariants",
 ]
 
+
 class DecisionsAgree(ReportingInvariant):
     """TPC-I2, on how transactions ended at participants."""
 
