@@ -70,12 +70,11 @@ def summarise(
     }
     counted = {row["cell"]: row for row in rows["cells"]}
     _mark_expected(plan, rows["signatures"])
-    seeds = len(plan.seed_range())
+    seeds, failing = len(plan.seed_range()), _failing_seeds(plan, tables["runs"])
     counts = {
         cell.name: _counts(counted.get(cell.name, {}), cell.name, rows["signatures"], seeds) for cell in plan.cells()
     }
     signatures = tuple(_signature(row, counts[row["cell"]].judged, folder) for row in rows["signatures"])
-    failing = _failing_seeds(plan, tables["runs"])
     cells = tuple(
         msgspec.structs.replace(
             _cell(plan, cell, counts[cell.name], counted.get(cell.name, {}), signatures),
@@ -96,8 +95,7 @@ def summarise(
     verdict = campaign_verdict(remains, finished=not missing, failed=bool(ending.failure) or lost)
     first = campaign_sentence(plan.name, verdict, cells, finished, scheduled, _why_incomplete(ending, missing))
     troubles = tuple(_troubles(plan, cells, journal, missed, missing))
-    reached = {mark: runs for mark, runs in marks.items() if runs}
-    entered = features_entered(journal.features, reached)
+    reached, entered = {mark: runs for mark, runs in marks.items() if runs}, features_entered(journal.features, marks)
     return CampaignSummary(
         id=folder.root.name,
         name=plan.name,
