@@ -253,6 +253,11 @@ CASES: list[tuple[Any, list[tuple[str, Any]], list[tuple[str, Any]]]] = [
     ),
     (
         OneOwnerPerGeneration,
+        [("ephesus", RequestServed(0, 4, 5)), ("delphi", RequestServed(0, 3, 5, under_lease=False))],
+        [("ephesus", RequestServed(0, 4, 5)), ("delphi", RequestServed(0, 4, 5, under_lease=False))],
+    ),
+    (
+        OneOwnerPerGeneration,
         [("delphi", taken(1)), ("fatima", taken(2, **NEXT))],
         [("delphi", taken(1)), ("fatima", taken(2, leader="ephesus", incarnation=12))],
     ),
