@@ -103,7 +103,7 @@ def find_causes(
     `tell(tried, all)` is called before each part. Raise UsageError when the plan does not violate so.
     """
     events: list[WorldEvent] = []
-    record = _uninterrupted(run_simulated(plan, parts, scheduler=observing(events.append)))
+    record = run_simulated(plan, parts, scheduler=observing(events.append)).whole()
     judgement = judge(record, parts, run_id="causes")
     shown = next((finding for finding in judgement.findings if finding.signature == signature), None)
     if judgement.verdict is not Verdict.VIOLATION or shown is None:
@@ -146,13 +146,6 @@ def _necessary(variant: _Variant, in_time: bool | None) -> NecessaryPart:
     )
 
 
-def _uninterrupted(record: RunRecord) -> RunRecord:
-    """Return `record`. Raise KeyboardInterrupt where Ctrl-C ended its run: half a run says nothing about causes."""
-    if record.interrupted:
-        raise KeyboardInterrupt
-    return record
-
-
 class _Search:
     """The runs of a search for causes, counted against a budget."""
 
@@ -171,7 +164,7 @@ class _Search:
     def is_gone(self, rerun: Callable[[], RunRecord]) -> bool:
         """Return whether the violation is gone in the changed run."""
         self.runs += 1
-        findings = judge(_uninterrupted(rerun()), self._parts, run_id="causes").findings
+        findings = judge(rerun().whole(), self._parts, run_id="causes").findings
         return self._signature not in [finding.signature for finding in findings]
 
     def is_gone_if_affordable(self, rerun: Callable[[], RunRecord]) -> bool | None:

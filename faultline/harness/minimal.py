@@ -68,7 +68,7 @@ def keep_minimal_run(
     run_id = f"{judgement.run_id}.minimal"
     prepare_run(target, run_id, shrunk.plan, "simulated")
     with open_history(target) as sink:
-        record = run_simulated(shrunk.plan, parts, sink=sink, record_messages=True)
+        record = run_simulated(shrunk.plan, parts, sink=sink, record_messages=True).whole()
     smallest = judge(record, parts, run_id=run_id, replay=replay_of(target))
     minimal = minimal_run(plan, shrunk, smallest, told_by)
     smallest.detail["minimal_of"] = {

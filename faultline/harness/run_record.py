@@ -84,6 +84,15 @@ class RunRecord(msgspec.Struct, kw_only=True):
         heal_us = max((event.time_us for event in self.history.faults if event.f == "heal"), default=0)
         return max(heal_us, self.plan.heal_us)
 
+    def whole(self) -> RunRecord:
+        """Return the record. Raise KeyboardInterrupt where Ctrl-C ended the run: half of it proves nothing to a search.
+
+        A search that ran on would take the half for an answer, and each of its runs asks for a Ctrl-C of its own.
+        """
+        if self.interrupted:
+            raise KeyboardInterrupt
+        return self
+
     def __repr__(self) -> str:
         """Return the run in a few words: asyncio takes them of each finished task, and a full text has every
         operation."""

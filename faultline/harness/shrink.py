@@ -77,11 +77,12 @@ def same_violation(parts: Parts, signature: str, *, any_finding: bool = False) -
 
     With `any_finding`, any finding may be of that kind: the caller asked for one that was not the most important. A
     plan whose nodes refuse their options, as they may when some are calm and others are not, does not violate.
+    Ctrl-C in a run ends the whole search.
     """
 
     def test(plan: Plan) -> bool:
         try:
-            judgement = judge(run_simulated(plan, parts), parts, run_id="shrinking")
+            judgement = judge(run_simulated(plan, parts).whole(), parts, run_id="shrinking")
         except UsageError:
             return False
         told_by = judgement.findings if any_finding else judgement.findings[:1]

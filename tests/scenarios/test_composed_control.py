@@ -13,6 +13,8 @@ from faultline.systems_under_test.reference.coordinated_kv.messages import (
     DataRefused,
     InstallReplica,
     LeadershipResigned,
+    ReadsConfirmed,
+    ReplicaStored,
     ReplicateWrite,
 )
 from faultline.systems_under_test.reference.leases_and_watches.messages import LeaseRefreshed, WatchBatch
@@ -150,6 +152,31 @@ def test_a_replica_in_sync_takes_over_from_a_dead_leader_with_everything_that_wa
     cluster.wait(4 * TTL_MS)
     assert sorted(cluster.entry(0).in_sync) == sorted(old.replicas)
     assert cluster.nodes[old.leader].store.replica(0).values == {KEY: 5}
+    assert cluster.broken() == []
+
+
+@pytest.mark.rows("X-I1")
+@pytest.mark.parametrize(
+    ("command", "late", "value"),
+    [(GetValue(KEY), ReadsConfirmed, "old"), (SetValue(KEY, "new"), ReplicaStored, None)],
+    ids=["a confirmed read", "a copied write"],
+)
+def test_a_former_leader_may_answer_late_what_all_in_sync_had_confirmed_before_its_successor_led(
+    command: Any, late: type[Any], value: str | None
+) -> None:
+    cluster = CoordinatedCluster(read_mode="confirmed").settled()
+    old = cluster.entry(0)
+    cluster.write(1, KEY, "old")
+    cluster.request(old.leader, 2, command)
+    cluster.deliver(lambda _, __, message: not isinstance(message, late))
+    (held,) = cluster.take(lambda _, target, message: target == old.leader and isinstance(message, late))
+    cluster.split(old.leader)
+    cluster.wait(2 * TTL_MS)
+    assert cluster.entry(0).leader not in ("", old.leader)
+    assert cluster.read(3, KEY) == ("new" if late is ReplicaStored else "old")
+    assert 2 not in cluster.answers()
+    cluster.hand(*held)
+    assert cluster.answers()[2].value == value
     assert cluster.broken() == []
 
 

@@ -28,13 +28,19 @@ class SlateNode:
         return self.ports.node_id == self.members[0]
 
     def start(self) -> None:
-        """Read the log. Its last line may be torn by a crash while it was written; then no client got an answer."""
-        whole, _, torn = self.ports.storage.read(LOG).rpartition(b"\n")
-        for line in whole.splitlines():
+        """Read the log up to the first line that a crash tore or left as zeros: no client got an answer after that."""
+        storage, content, size = self.ports.storage, self.ports.storage.read(LOG), 0
+        for line in content.splitlines(keepends=True):
+            if b"\0" in line or not line.endswith(b"\n"):
+                storage.truncate(LOG, size)
+                break
             key, value = json.loads(line)
             self.values[key] = value
-        if torn:
-            self.ports.storage.truncate(LOG, len(whole) + bool(whole))
+            size += len(line)
+        if content and self.flushes:
+            # What a killed process wrote can be read and may not be on the disk: it is, before a client is told of it.
+            storage.fsync(LOG)
+            storage.fsync_folder()
 
     def status(self) -> NodeStatus:
         """Return the role of the node, by which faults are aimed."""
@@ -65,6 +71,7 @@ class SlateNode:
         self.ports.storage.append(LOG, json.dumps([key, value]).encode() + b"\n")
         if self.flushes:
             self.ports.storage.fsync(LOG)
+            self.ports.storage.fsync_folder()  # The log's name, when it is new; later this costs nothing.
         self.values[key] = value
         for copy in self.members[1:]:
             self.ports.network.send(copy, Copy(key, value))

@@ -42,6 +42,15 @@ def test_a_torn_last_line_is_cut_off() -> None:
     assert ports.storage.read("log") == b'["k", 7]\n'
 
 
+def test_nothing_is_read_after_zeros_in_the_middle_of_the_log() -> None:
+    ports = FakePorts("athens")
+    ports.storage.append("log", b'["k", 7]\n["k", \0\0\0\n["k", 9]\n')
+    node = SlateNode(ports, ("athens",), flushes=True)
+    node.start()
+    assert node.values == {"k": 7}
+    assert ports.storage.read("log") == b'["k", 7]\n'
+
+
 @pytest.mark.parametrize(("planted_bugs", "kept"), [((), {"k": 7}), (("no-flush",), {})])
 def test_an_acknowledged_write_outlives_the_primary(planted_bugs: tuple[str, ...], kept: dict[str, int]) -> None:
     cluster = HandCrankedCluster(Slate(), 3, planted_bugs)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from slate.faults import POWER_CUTS
 from slate.system import Slate
@@ -22,6 +24,13 @@ class TestPowerCuts(FaultConformance):
 @pytest.mark.parametrize("faults", ["kill,pause", "partition", "power-cuts"])
 def test_reads_from_the_primary_are_linearizable(faults: str) -> None:
     assert_campaign_passes(system="slate", faults=faults.split(","), seeds=20)
+
+
+@pytest.mark.parametrize("faults", ["kill", "power-cuts", "power"])
+def test_reads_from_the_primary_are_linearizable_behind_a_page_cache(faults: str, tmp_path: Path) -> None:
+    plan = tmp_path / "page-cache.toml"
+    plan.write_text(Path(Slate.planted_bugs["no-flush"].campaign).read_text() + '[weather]\ndisk = "page-cache"\n')
+    assert_campaign_passes(str(plan), faults=[faults], seeds=20)
 
 
 def test_the_planted_bug_is_found_and_only_the_bug() -> None:

@@ -3,8 +3,15 @@
 import msgspec
 import pytest
 
+from faultline.harness.judge import judge
+from faultline.harness.minimal import keep_minimal_run
 from faultline.harness.plan import Plan, PlannedFault, PlannedOperation
-from faultline.harness.shrink import minimize, shrink
+from faultline.harness.planning import RunRequest, make_plan
+from faultline.harness.run import run_simulated
+from faultline.harness.shrink import Shrunk, minimize, same_violation, shrink
+from faultline.registry import resolve
+
+STALE_READ = "linearizability/stale-read"
 
 
 def plan_of(operations: int, faults: int) -> Plan:
@@ -66,3 +73,50 @@ def test_a_spent_budget_is_admitted_and_what_was_reached_still_fails():
     assert not shrunk.complete
     assert shrunk.runs == len(calls) == 12
     assert still_fails(shrunk.plan)
+
+
+@pytest.fixture(scope="module")
+def stale_read():
+    request = RunRequest(system="consistent-core", planted_bugs=("stale-read",), seed=7)
+    parts = resolve(request)
+    return make_plan(request, parts), parts
+
+
+def interrupted_after(lines):
+    """Return `run_simulated` with Ctrl-C when so many lines of the history are written."""
+    told = []
+
+    def run(plan, parts, **_):
+        def sink(line):
+            told.append(line)
+            if len(told) == lines:
+                raise KeyboardInterrupt
+
+        return run_simulated(plan, parts, sink=sink)
+
+    return run
+
+
+@pytest.mark.parametrize("share", [0.2, 1.0], ids=["before the violation", "after the violation"])
+def test_a_candidate_whose_run_is_interrupted_is_neither_kept_nor_given_up_but_ends_the_search(
+    stale_read, monkeypatch, share
+):
+    plan, parts = stale_read
+    still_fails = same_violation(parts, STALE_READ)
+    assert still_fails(plan)
+    lines = len(run_simulated(plan, parts).history.to_jsonl().splitlines())
+    monkeypatch.setattr("faultline.harness.shrink.run_simulated", interrupted_after(int(share * lines)))
+    with pytest.raises(KeyboardInterrupt):
+        still_fails(plan)
+
+
+def test_a_minimal_run_that_is_interrupted_gets_no_verdict(stale_read, monkeypatch, tmp_path):
+    plan, parts = stale_read
+    judgement = judge(run_simulated(plan, parts), parts, run_id="whole")
+    monkeypatch.setattr(
+        "faultline.harness.minimal.shrink", lambda plan, *_, **__: Shrunk(plan=plan, runs=0, complete=True)
+    )
+    monkeypatch.setattr("faultline.harness.minimal.run_simulated", interrupted_after(20))
+    with pytest.raises(KeyboardInterrupt):
+        keep_minimal_run(tmp_path, plan, judgement, parts, str)
+    assert not (tmp_path / "minimal" / "verdict.json").exists()

@@ -253,6 +253,11 @@ CASES: list[tuple[Any, list[tuple[str, Any]], list[tuple[str, Any]]]] = [
     ),
     (
         OneOwnerPerGeneration,
+        [("ephesus", RequestServed(0, 4, 5)), ("delphi", RequestServed(0, 3, 5, under_lease=False))],
+        [("ephesus", RequestServed(0, 4, 5)), ("delphi", RequestServed(0, 4, 5, under_lease=False))],
+    ),
+    (
+        OneOwnerPerGeneration,
         [("delphi", taken(1)), ("fatima", taken(2, **NEXT))],
         [("delphi", taken(1)), ("fatima", taken(2, leader="ephesus", incarnation=12))],
     ),
@@ -362,5 +367,6 @@ def test_a_partition_that_is_led_by_nobody_long_after_the_heal_is_reported() -> 
 
     assert at_the_end(taken(1, leader=NO_NODE), taken(2)) == []
     assert at_the_end(taken(2, leader=NO_NODE), taken(1)) == ["Partition 0 has no leader."]
-    assert at_the_end(taken(2, leader=NO_NODE), end_us=2_000_000) == []
+    # The longest drawn lease, 2.4 s, runs anew when the core is back at the heal, and messages of 1.2 s may be lost.
+    assert at_the_end(taken(2, leader=NO_NODE), end_us=5_000_000) == []
     assert at_the_end() == ["No partition was ever given to a node."]

@@ -34,7 +34,8 @@ __all__ = [
     "coordinated_invariants",
 ]
 
-_SETTLED_US = 3_000_000
+_SETTLED_US = 6_000_000
+"""The longest drawn lease, 2.4 s, which runs anew when the core is back, and three requests of 1.2 s that were lost."""
 
 _Copy = tuple[int, int]
 """The generation of a copy, and the number of its writes."""
@@ -44,7 +45,7 @@ class OneOwnerPerGeneration(ReportingInvariant):
     """X-I1, on the nodes that serve and on the tables."""
 
     id = "X-I1"
-    statement = "Each generation of a partition has one owner, and no node serves one after a later one was served."
+    statement = "Each generation of a partition has one owner, and no node under a lease serves one after a later one."
     events = (RequestServed, TableTaken)
     needs_order = True
 
@@ -70,8 +71,9 @@ class OneOwnerPerGeneration(ReportingInvariant):
                 self._breach(report, time_us, node, sentence)
 
     def _observe_served(self, time_us: int, node: str, event: RequestServed, report: Report) -> None:
+        # Without a lease an answer may be late: all in sync confirmed it before one of them led, but were heard after.
         generation, server = self._served.get(event.partition, (0, node))
-        if event.generation < generation or (event.generation == generation and node != server):
+        if (event.under_lease and event.generation < generation) or (event.generation == generation and node != server):
             sentence = (
                 f"{node} served partition {event.partition} in generation {event.generation} after {server} had in"
                 f" {generation}."

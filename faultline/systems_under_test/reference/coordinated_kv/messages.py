@@ -193,11 +193,12 @@ class LeadershipBegan(msgspec.Struct, frozen=True, tag="ckv-leadership-began"):
 
 
 class RequestServed(msgspec.Struct, frozen=True, tag="ckv-request-served"):
-    """A leader answered a client out of the first `number` writes."""
+    """A leader answered a client out of the first `number` writes: by its lease, or by what all in sync confirmed."""
 
     partition: int
     generation: int
     number: int
+    under_lease: bool = True
 
 
 class ReplicaChanged(msgspec.Struct, frozen=True, tag="ckv-replica-changed"):

@@ -258,7 +258,8 @@ class DataNode:
         def respond(number: int, answer: Answer) -> None:
             # Asked again: the lease may have ended while the answer waited for the followers.
             if self._may_answer():
-                self.ports.trace.emit(RequestServed(request.partition, request.generation, number))
+                under_lease = self._settings.read_mode == "lease"
+                self.ports.trace.emit(RequestServed(request.partition, request.generation, number, under_lease))
                 self.ports.network.send(source, DataResponse(answer.request_number, answer.error, answer.value))
 
         leader.serve(source, request.request_number, request.command, respond)
