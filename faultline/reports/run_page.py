@@ -31,6 +31,7 @@ from faultline.reports.sentences import (
     judgement_sentence,
     message_text,
     operation_sentence,
+    other_seeds_sentence,
 )
 from faultline.reports.space_time import space_time_svg
 from faultline.reports.terminal import run_lines
@@ -81,6 +82,7 @@ def run_values(record: RunRecord, judgement: Judgement) -> dict[str, Any]:
         "recheck": check_line(judgement.replay),
         "next_step": next_step_of(judgement),
         "minimal": judgement.detail.get("minimal"),
+        "other_seeds": other_seeds_sentence(judgement.detail.get("minimal") or {}),
         "ticket": "\n".join(run_lines(record, judgement)),
     }
 

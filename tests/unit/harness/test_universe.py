@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from faultline.harness.calmer import calmed, values_of
 from faultline.harness.errors import UsageError
 from faultline.harness.judge import judge
 from faultline.harness.options import all_options
@@ -15,7 +16,7 @@ from faultline.harness.planning import make_plan
 from faultline.harness.request import RunRequest
 from faultline.harness.run import run_simulated
 from faultline.harness.shrink import same_violation, shrink
-from faultline.harness.universe import NOT_CALMED, WEATHER, Domains, calmed, domains_of, option_values
+from faultline.harness.universe import WEATHER, Domains, domains_of, option_values
 from faultline.harness.verdict import Verdict
 from faultline.registry import load_packages, load_system, resolve
 
@@ -176,26 +177,6 @@ def test_a_small_size_is_drawn_and_a_time_beyond_a_run_is_drawn_within_it() -> N
     assert values["read_mode"][0] == "read-index"
 
 
-def test_a_calmed_plan_differs_in_the_given_up_values_alone_and_can_be_carried_out() -> None:
-    system = load_system("consistent-core")
-    for seed in range(12):
-        plan = drawn(seed)
-        values, calm = plan.universe or {}, values_in(make_plan(RunRequest(system="consistent-core"), PARTS))
-        for name in values:
-            if name in NOT_CALMED or name == "workers":
-                continue
-            left = calmed(plan, system, [other for other in values if other != name])
-            assert left.universe == {other: value for other, value in values.items() if other != name}
-            assert values_in(left) == values_in(plan) | {name: calm[name]}
-        assert values_in(calmed(plan, system, values)) == values_in(plan)
-
-
-def test_a_calmed_plan_has_the_fewest_workers_that_its_operations_need() -> None:
-    plan = drawn(2, workers=8)
-    few = msgspec.structs.replace(plan, operations=tuple(each for each in plan.operations if each.worker < 2))
-    assert calmed(few, load_system("consistent-core"), []).workers == 2
-
-
 def test_a_violation_is_shrunk_towards_the_calm_universe() -> None:
     seed, request, parts = (
         0,
@@ -211,7 +192,8 @@ def test_a_violation_is_shrunk_towards_the_calm_universe() -> None:
     shrunk = shrink(plan, same_violation(parts, judgement.signature), system=parts.system)
     assert shrunk.complete
     assert len(shrunk.plan.universe or {}) < len(plan.universe or {})
-    assert not set(NOT_CALMED) & set(shrunk.plan.universe or {})
-    for name in shrunk.plan.universe or {}:
-        others = [other for other in shrunk.plan.universe or {} if other != name]
-        assert not same_violation(parts, judgement.signature)(calmed(shrunk.plan, parts.system, others))
+    assert not {"operations", "faults"} & set(shrunk.plan.universe or {})
+    left = values_of(shrunk.plan, parts.system)
+    assert set(shrunk.plan.universe or {}) <= {*left, "nodes", "workers"}
+    for name in left:
+        assert not same_violation(parts, judgement.signature)(calmed(shrunk.plan, parts.system, [name]))
