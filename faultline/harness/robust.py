@@ -22,7 +22,7 @@ OTHER_SEEDS = 12
 ENOUGH_SEEDS = 10
 """The number of other seeds that a plan fails with to be called robust."""
 
-COST_MAX = 2_500
+COST_MAX = 2_000
 """The operations that the search for a robust plan may run, each run counted as RUN_COST operations more."""
 
 RUN_COST = 50
