@@ -79,9 +79,11 @@ def _keep_minimal(
     from faultline.reports.run_page import write_run_report
 
     assert job.engine.minimize is not None
-    shown = job.shown / path.relative_to(job.folder.root) / "minimal"
-    replay = replay_command(shown)
-    minimal, record, smallest = job.engine.minimize(path, plan, judgement, parts, lambda _: replay, signature)
+
+    def replay_of(kept: Path) -> str:
+        return replay_command(job.shown / kept.relative_to(job.folder.root))
+
+    minimal, record, smallest = job.engine.minimize(path, plan, judgement, parts, replay_of, signature)
     write_run_report(path / "minimal", record, smallest)
     judgement.detail["minimal"] = msgspec.to_builtins(minimal)
     write_judgement(path, judgement)

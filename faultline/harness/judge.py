@@ -18,7 +18,7 @@ from faultline.harness.parts import Parts
 from faultline.harness.run_record import RunRecord
 from faultline.harness.sensitivity import is_sampled, probe
 from faultline.harness.system import options_changed
-from faultline.harness.universe import calm_values
+from faultline.harness.universe import calm_universe
 from faultline.harness.verdict import CheckResult, Finding, Verdict, merge
 from faultline.harness.workload import Checker
 
@@ -38,7 +38,7 @@ def judge(record: RunRecord, parts: Parts, *, run_id: str, replay: str = "", pro
     judgement.exposure = exposure(record, access_of(parts.workload), (feature.name for feature in features))
     judgement.options_changed = options_changed(parts.system, record.plan.options)
     if record.plan.universe:
-        judgement.universe_calm = calm_values(record.plan, parts.system)
+        judgement.universe_calm = calm_universe(record.plan, parts.system)
     if probes and judgement.verdict is Verdict.PASS and is_sampled(record):
         judgement.sensitivity = probe(record, parts.checkers, parts.anomalies)
     return judgement

@@ -1,5 +1,5 @@
-"""Shrinking of a failing plan: fewest faults, then fewest operations, in the calmest universe, that still fail in the
-same way.
+"""Shrinking of a failing plan: fewest faults, then fewest operations, under the calmest conditions, that still fail in
+the same way.
 
 Because operations and faults stand at absolute times and the weather is a pure function of (seed, stream, time), taking
 one thing out of a plan changes nothing else, and plain delta debugging (Zeller and Hildebrandt 2002, `ddmin`) gets to a
@@ -13,13 +13,13 @@ from typing import TypeVar
 
 import msgspec
 
+from faultline.harness.calmer import calm_values, fewer_nodes_and_workers, shorter_faults
 from faultline.harness.errors import UsageError
 from faultline.harness.judge import judge
 from faultline.harness.parts import Parts
 from faultline.harness.plan import Plan
 from faultline.harness.run import run_simulated
 from faultline.harness.system import NodeSystem
-from faultline.harness.universe import NOT_CALMED, calmed
 from faultline.harness.verdict import Verdict
 
 __all__ = ["Shrunk", "minimize", "same_violation", "shrink"]
@@ -27,49 +27,66 @@ __all__ = ["Shrunk", "minimize", "same_violation", "shrink"]
 _Item = TypeVar("_Item")
 Test = Callable[[Plan], bool]
 
+SIZE_RUNS_MAX = 40
+"""The re-runs for fewer nodes and workers and shorter faults: those of the smallest plan, which are short."""
+
 
 class Shrunk(msgspec.Struct, frozen=True, kw_only=True):
     """A plan that still fails, and the cost of finding it; `complete` means that no single part can be taken out, and
-    no drawn value of its universe be made calm."""
+    no value of its weather or options be made calm. `steps` are the plans that failed on the way, from the first."""
 
     plan: Plan
     runs: int
     complete: bool
+    steps: tuple[Plan, ...] = ()
 
 
 class _Budget:
-    """A counter of re-runs that knows when they are used up."""
+    """A counter of re-runs that knows when they are used up, the answers so far, and the plans that failed."""
 
     def __init__(self, test: Test, runs_max: int) -> None:
         self._test = test
         self._runs_max = runs_max
+        self._answers: dict[str, bool] = {}
         self.runs = 0
+        self.failed: list[Plan] = []
 
     @property
     def is_spent(self) -> bool:
         return self.runs >= self._runs_max
 
     def still_fails(self, plan: Plan) -> bool:
-        if self.is_spent:
-            return False
-        self.runs += 1
-        return self._test(plan)
+        digest = plan.digest()
+        if digest not in self._answers:
+            if self.is_spent:
+                return False
+            self.runs += 1
+            self._answers[digest] = self._test(plan)
+            if self._answers[digest]:
+                self.failed.append(plan)
+        return self._answers[digest]
 
 
 def shrink(plan: Plan, still_fails: Test, *, system: NodeSystem | None = None, runs_max: int = 2_000) -> Shrunk:
-    """Return the smallest plan found from `plan`, which itself must fail; of a drawn universe of `system`, the calmest.
+    """Return the smallest plan found from `plan`, which itself must fail; with its `system`, the calmest.
 
-    `still_fails(plan)` runs a candidate and says whether it fails in the same way; at most `runs_max` calls are made.
+    `still_fails(plan)` runs a candidate and says whether it fails in the same way; at most `runs_max` calls are made,
+    SIZE_RUNS_MAX of them for fewer nodes and workers and shorter faults.
     """
     budget = _Budget(still_fails, runs_max)
+    budget.failed.append(plan)
+    sizes = _Budget(budget.still_fails, SIZE_RUNS_MAX)
     while True:
         before = plan
         plan = _shrink_faults(plan, budget)
         plan = _shrink_operations(plan, budget)
-        if system is not None and plan.universe:
-            plan = _shrink_universe(plan, system, budget)
+        if system is not None:
+            plan = calm_values(plan, system, budget.still_fails)
+            plan = fewer_nodes_and_workers(plan, system, sizes.still_fails)
+            plan = shorter_faults(plan, sizes.still_fails)
         if plan == before or budget.is_spent:
-            return Shrunk(plan=plan, runs=budget.runs, complete=not budget.is_spent)
+            complete = not budget.is_spent
+            return Shrunk(plan=plan, runs=budget.runs, complete=complete, steps=tuple(budget.failed))
 
 
 def same_violation(parts: Parts, signature: str, *, any_finding: bool = False) -> Test:
@@ -126,9 +143,3 @@ def _shrink_operations(plan: Plan, budget: _Budget) -> Plan:
         plan.operations, lambda operations: budget.still_fails(msgspec.structs.replace(plan, operations=operations))
     )
     return msgspec.structs.replace(plan, operations=kept)
-
-
-def _shrink_universe(plan: Plan, system: NodeSystem, budget: _Budget) -> Plan:
-    names = tuple(name for name in plan.universe or {} if name not in NOT_CALMED)
-    kept = minimize(names, lambda left: budget.still_fails(calmed(plan, system, left)))
-    return calmed(plan, system, kept)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from random import Random
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import msgspec
 from msgspec.structs import replace
@@ -37,25 +37,21 @@ from faultline.harness.system import (
 
 __all__ = [
     "DRAWS_MAX",
-    "NOT_CALMED",
     "WEATHER",
     "DeclaresDomains",
     "Domains",
     "Drawn",
     "calm_options",
-    "calm_values",
-    "calmed",
+    "calm_universe",
     "domains_of",
     "draws",
+    "flat_options",
     "option_values",
     "usual_nodes_of",
 ]
 
 DRAWS_MAX = 200
 """The number of universes drawn for one seed before planning gives up: each may be refused."""
-
-NOT_CALMED = ("operations", "faults")
-"""Drawn values that `calmed` keeps: shrinking removes operations and faults from the plan instead."""
 
 WEATHER: dict[str, tuple[int | float, ...]] = {
     "latency_us_max": (600, 5_000, 10_000, 20_000),
@@ -136,7 +132,7 @@ def calm_options(request: RunRequest, parts: Parts) -> dict[str, str]:
     return effective_options(parts.system, kept, request.planted_bugs)
 
 
-def calm_values(plan: Plan, system: NodeSystem) -> dict[str, str]:
+def calm_universe(plan: Plan, system: NodeSystem) -> dict[str, str]:
     """Return, for each drawn value of `plan` by name, the one of the calm universe of `system`, as text."""
     drawn, usual = plan.universe or {}, RunRequest(system=plan.system)
     calm = {name: str(getattr(usual, name)) for name in DRAWN_NUMBERS} | {"faults": "+".join(plan.fault_set)}
@@ -153,32 +149,7 @@ def _kept(request: RunRequest, system: NodeSystem, functions: Iterable[str]) -> 
     return planted_options(system, request.planted_bugs) | functions_options(system, functions) | request.options
 
 
-def calmed(plan: Plan, system: NodeSystem, names: Iterable[str]) -> Plan:
-    """Return `plan` in the universe in which only the drawn values called `names` are left, and the others calm.
-
-    A drawn number of workers gives way to the fewest that the operations need.
-    """
-    drawn = plan.universe or {}
-    left = {name: value for name, value in drawn.items() if name in names}
-    gone = [name.partition(".") for name in drawn if name not in left]
-    fields = [field for kind, _, field in gone if kind == "weather"]
-    options = _flat(plan.options) | {
-        name: all_options(system)[name].default for kind, _, name in gone if kind == "option"
-    }
-    changes: dict[str, Any] = {"universe": left}
-    if ("nodes", "", "") in gone:
-        changes["nodes"] = plan.nodes[: usual_nodes_of(system)]
-    if ("workers", "", "") in gone:
-        changes["workers"] = 1 + max((operation.worker for operation in plan.operations), default=0)
-    return replace(
-        plan,
-        weather=replace(plan.weather, **{field: getattr(Weather(), field) for field in fields}),
-        options=effective_options(system, options, plan.planted_bugs),
-        **changes,
-    )
-
-
-def _flat(options: Mapping[str, str]) -> dict[str, str]:
+def flat_options(options: Mapping[str, str]) -> dict[str, str]:
     """Return `options` with each setting behind `tuning` as an option of its own."""
     listed = {name: value for name, value in options.items() if name != TUNING}
     return listed | tuning_settings(options.get(TUNING, ""))
@@ -218,7 +189,7 @@ def _draw(request: RunRequest, domains: Domains, values: Mapping[str, tuple[str,
     faults = _some_packages(request.faults, rng)
     given = request.weather or {}
     weather = {name: value for name, value in _weather(domains, rng).items() if name not in given}
-    kept = _flat(request.options)
+    kept = flat_options(request.options)
     options = {name: value for name, value in _options(values, rng).items() if name not in kept}
     drawn = {name: str(number) for name, number in numbers.items()}
     if len(request.faults) > 1:

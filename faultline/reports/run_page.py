@@ -32,6 +32,7 @@ from faultline.reports.sentences import (
     judgement_sentence,
     message_text,
     operation_sentence,
+    other_seeds_sentence,
     universe_sentence,
 )
 from faultline.reports.space_time import space_time_svg
@@ -86,6 +87,7 @@ def run_values(record: RunRecord, judgement: Judgement) -> dict[str, Any]:
         "next_step": next_step_of(judgement),
         "minimal": minimal,
         "minimal_universe": universe_sentence(minimal["universe"]) if minimal and "universe" in minimal else "",
+        "other_seeds": other_seeds_sentence(minimal or {}),
         "ticket": "\n".join(run_lines(record, judgement)),
     }
 

@@ -7,10 +7,12 @@ list of the counterexample, which pages, terminal and tickets share.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from faultline.harness.exposure import Exposure, exposure_parts
 from faultline.harness.history import OPEN, Row
 from faultline.harness.judgement import Judgement
+from faultline.harness.robust import ENOUGH_SEEDS
 from faultline.harness.run_record import FaultInterval, MessageRecord, RunRecord
 from faultline.reports.descriptions import predicate
 from faultline.reports.legend import status
@@ -27,6 +29,7 @@ __all__ = [
     "judgement_sentence",
     "message_text",
     "operation_sentence",
+    "other_seeds_sentence",
     "undecided_sentences",
     "universe_sentence",
     "verdict_sentence",
@@ -61,6 +64,20 @@ def undecided_sentences(judgement: Judgement) -> list[str]:
 def universe_sentence(universe: Mapping[str, str]) -> str:
     """Return the sentence on the values that were drawn for a run: its sizes, its weather and its options."""
     return f"Universe: {', '.join(f'{name}={value}' for name, value in universe.items()) or 'all calm'}."
+
+
+def other_seeds_sentence(minimal: Mapping[str, Any]) -> str:
+    """Return the sentence on the other seeds that show the violation of a minimal plan; '' when none was tried."""
+    tried = minimal.get("other_seeds")
+    if not tried:
+        return ""
+    share = f"It fails in {minimal['failing_seeds']} of {tried} other seeds"
+    robust = minimal.get("robust")
+    if robust:
+        size = f"{count(robust['operations'], 'operation')} and {count(robust['faults'], 'fault')}"
+        return f"{share}. Robust: {size} fail in {robust['failing_seeds']} of {tried}."
+    is_enough = minimal["failing_seeds"] >= ENOUGH_SEEDS
+    return f"{share}." if is_enough else f"{share}; no plan that fails in {ENOUGH_SEEDS} was found."
 
 
 def ending_sentence(record: RunRecord) -> str:

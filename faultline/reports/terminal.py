@@ -25,6 +25,7 @@ from faultline.reports.sentences import (
     exposure_sentence,
     judgement_sentence,
     operation_sentence,
+    other_seeds_sentence,
     undecided_sentences,
     universe_sentence,
 )
@@ -82,7 +83,12 @@ def minimal_lines(judgement: Judgement) -> list[str]:
     lines = [f"  Minimal: {size} {whole} still show it{limit}."]
     if "universe" in minimal:
         lines.append(f"  {_line(universe_sentence(minimal['universe']))}")
-    return [*lines, f"  Replay: {_line(minimal['replay'])}"]
+    lines.append(f"  Replay: {_line(minimal['replay'])}")
+    if told := other_seeds_sentence(minimal):
+        lines.append(f"  {told}")
+    if minimal.get("robust"):
+        lines.append(f"  Replay: {_line(minimal['robust']['replay'])}")
+    return lines
 
 
 def _counterexample_lines(record: RunRecord, judgement: Judgement, finding: Finding) -> list[str]:
