@@ -9,6 +9,7 @@ from faultline.harness.world.faults import LinkQuality
 from faultline.harness.world.framing import encode_frame
 from faultline.harness.world.local.channel import HOST, Address, InboundConnection, OutgoingChannel
 from faultline.harness.world.local.handshake import Listener, RunSecret
+from faultline.harness.world.local.kept_messages import LOST_S, KeptMessages
 from faultline.harness.world.local.proxy import LinkProxy, ProxyMesh
 from faultline.harness.world.ports import NodeId
 
@@ -25,11 +26,12 @@ class Bench:
         self.lost = 0
         self.inbound: list[InboundConnection] = []
         self.target: Address | None = None
+        self.kept = KeptMessages()
         self.server: asyncio.Server | None = None
 
     async def open(self) -> None:
         await self.serve()
-        self.proxy = LinkProxy(LINK, SECRET, lambda: self.target, seed=3)
+        self.proxy = LinkProxy(LINK, SECRET, lambda: self.target, seed=3, kept=self.kept)
         await self.proxy.listen()
         self.channel = OutgoingChannel("athens", "byzantium", SECRET, lambda: self.proxy.address)
 
@@ -253,7 +255,7 @@ def test_messages_to_a_dead_target_are_lost_and_do_not_come_back_from_the_past()
 
 def test_a_mesh_has_one_proxy_per_directed_link_with_an_address_of_its_own() -> None:
     async def addresses() -> list[Address]:
-        mesh = ProxyMesh(map(NodeId, "abc"), SECRET, lambda _node: None, seed=0)
+        mesh = ProxyMesh(map(NodeId, "abc"), SECRET, lambda _node: None, seed=0, kept=KeptMessages())
         await mesh.listen()
         found = [address for node in "abc" for address in mesh.addresses(NodeId(node)).values()]
         await mesh.close()
