@@ -207,7 +207,9 @@ def test_nothing_is_said_to_one_who_listens_in_a_nodes_place(capsys: pytest.Capt
 
 def test_a_proxy_neither_counts_nor_passes_on_what_a_stranger_says() -> None:
     async def scenario(door: Door) -> None:
-        proxy = LinkProxy((NodeId("byzantium"), NodeId("athens")), SECRET, lambda: door.address, seed=3, kept=KeptMessages())
+        proxy = LinkProxy(
+            (NodeId("byzantium"), NodeId("athens")), SECRET, lambda: door.address, seed=3, kept=KeptMessages()
+        )
         await proxy.listen()
         forged = encode_frame(b"\x91\xc4\x20" + b"x" * 32)
         strangers = [Caller(OTHER, "byzantium", "athens").hello, Caller(SECRET, "cyrene", "athens").hello]

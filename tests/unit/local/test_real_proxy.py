@@ -253,6 +253,32 @@ def test_messages_to_a_dead_target_are_lost_and_do_not_come_back_from_the_past()
     assert on_bench(scenario).arrived == [b"before", b"after"]
 
 
+def test_each_message_is_kept_with_its_fate_each_copy_of_a_repeated_one_too() -> None:
+    async def scenario(bench: Bench) -> None:
+        bench.send(b"passed")
+        await settled(lambda: len(bench.kept.frames) == 1)
+        bench.proxy.set_cut(True)
+        bench.proxy.swallows_a_probe()
+        bench.send(b"cut")
+        await settled(lambda: len(bench.kept.frames) == 2)
+        bench.proxy.set_cut(False)
+        bench.proxy.set_quality(LinkQuality(duplicate=1.0, delay_us=20_000))
+        bench.send(b"twice and late")
+        await settled(lambda: len(bench.kept.frames) == 4)
+        bench.proxy.set_quality(LinkQuality(delay_us=60_000_000))
+        bench.send(b"under way")
+        await settled(lambda: bench.proxy.counters.arrived == 4)
+        bench.proxy.kill_connections()
+
+    kept = on_bench(scenario).kept
+    told = [(frame[4:], received_s == LOST_S) for _, frame, _, received_s in kept.frames]
+    twice = (b"twice and late", False)
+    assert told == [(b"passed", False), (b"cut", True), twice, twice, (b"under way", True)]
+    assert {link for link, *_ in kept.frames} == {LINK}
+    _, _, sent_s, received_s = kept.frames[2]
+    assert received_s - sent_s >= 0.02, "it is sent when the proxy took it, and received when it was passed on"
+
+
 def test_a_mesh_has_one_proxy_per_directed_link_with_an_address_of_its_own() -> None:
     async def addresses() -> list[Address]:
         mesh = ProxyMesh(map(NodeId, "abc"), SECRET, lambda _node: None, seed=0, kept=KeptMessages())

@@ -1,11 +1,11 @@
 """The frames that cross the harness in a local run: between nodes at the proxies, those of clients at the clients.
 
-They are kept with their times and fates, only the latest within fixed bounds, and decoded when somebody first asks
+They are kept with their times and fates, only the latest within fixed bounds, and decoded when a figure first asks
 for the messages (`decoded_messages`).
 
 A message between nodes is sent when the proxy takes it and received when the proxy passes it on. A client's request is
-received when it is sent, and an answer is sent when it is received, as nobody stands between the two. So no message is
-sent earlier or received later than told, and a cause never stands after its effect. What a node that is paused or
+received when it is sent, and an answer is sent when it is received, as no proxy stands between the two. So no message was
+sent later or received earlier than told, and a cause never stands after its effect. What a node that is paused or
 killed never reads counts as received.
 """
 
