@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from partition_driver import NAMES, PartitionCluster, assert_nothing_is_lost, with_names
 
+from faultline.systems_under_test.patterns.data_partitioning.cluster_directory import MembersFailed
 from faultline.systems_under_test.patterns.data_partitioning.fixed_partitions import partition_of
 from faultline.systems_under_test.reference.partitioned_kv.messages import (
     HostPartition,
@@ -85,3 +86,13 @@ def test_partitions_of_a_failed_member_are_neither_moved_nor_given_away() -> Non
     cluster.start("delphi")
     cluster.wait(1_000)
     assert_nothing_is_lost(cluster)
+
+
+@pytest.mark.rows("FXP-R20")
+def test_a_coordinator_that_hears_of_no_member_evens_nothing_out() -> None:
+    cluster = with_names(3)
+    cluster.coordinator()._commit(MembersFailed(cluster.members))
+    cluster.deliver()
+    assert cluster.coordinator().directory.live() == []
+    assert not cluster.reassign()
+    assert cluster.broken() == []

@@ -33,7 +33,7 @@ from faultline.systems_under_test.reference.transactional_kv.group_messages impo
     TookOver,
     VoteTaken,
 )
-from faultline.systems_under_test.reference.transactional_kv.records import TimeGiven
+from faultline.systems_under_test.reference.transactional_kv.records import LocksAreBounded, TimeGiven
 
 ONE, TWO = TransactionId(1, "group-1"), TransactionId(2, "group-1")
 LOCKS = {"key": LockMode.WRITE}
@@ -126,8 +126,9 @@ def test_locks_exclude_under_one_leader_and_only_the_latest_leaders_must_be_free
     assert breaches(GroupTransactions(), told, *both, end_us=9 * SECOND) == []
     assert breaches(GroupTransactions(), told, *later) == ["TPC-I6"]
     assert breaches(GroupTransactions(), told, led(1, mine), led(1, yours)) == ["TPC-I6"]
-    kept = breaches(GroupTransactions(), told, led(1, started), led(1, mine), end_us=9 * SECOND)
-    assert kept == ["TPC-I8"]
+    kept = [led(1, LocksAreBounded(8 * SECOND)), led(1, started), led(1, mine)]
+    assert breaches(GroupTransactions(), told, *kept, end_us=9 * SECOND) == ["TPC-I8"]
+    assert breaches(GroupTransactions(), told, *kept, end_us=7 * SECOND) == []
 
 
 @pytest.mark.rows("TPC-S18")

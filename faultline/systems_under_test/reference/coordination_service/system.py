@@ -34,6 +34,7 @@ from faultline.harness.feature import Feature
 from faultline.harness.invariant import Invariant
 from faultline.harness.promises import Asked
 from faultline.harness.system import OptionDescription, PlantedBug
+from faultline.harness.universe import Domains
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.reference.coordination_service.features import FEATURES
 from faultline.systems_under_test.reference.coordination_service.limits import not_promised
@@ -75,6 +76,11 @@ class CoordinationService:
     functions = (*FUNCTIONS, *SERVICE_FUNCTIONS)
     usual_workload = "locks"
     usual_nodes = 3
+    # A watcher catches up by as many events with each confirmation as it may leave unconfirmed: by one every 600 ms it
+    # is not told of everything in the time that a run waits after the heal.
+    domains = Domains(
+        options={"watch_unconfirmed_max": ("6", "25", "50", "200", "400"), "watch_confirm_ms": ("37", "75", "300")}
+    )
     options: Mapping[str, OptionDescription] = OPTIONS
     tuning: Mapping[str, OptionDescription] = SETTINGS
     planted_bugs: Mapping[str, PlantedBug] = BUGS.planted_bugs

@@ -25,20 +25,35 @@ _CLOCK_PERCENT = 115
 
 
 class VersionsNameOneList(ReportingInvariant):
-    """Two sides of a cut may use one version number; one coordinator never does so twice."""
+    """Two sides of a cut may use one version number; one coordinator never does so twice.
+
+    A start that dies before its incarnation is durable has told no other node, and the next start is the same
+    incarnation: it may use the versions again that no other node followed.
+    """
 
     id = "EL-I3"
     statement = "A version of one coordinator's incarnation is one membership at all nodes that follow it."
-    events = (MembershipMade, MembershipInstalled)
+    events = (MembershipMade, MembershipInstalled, NodeStarted)
 
     def __init__(self) -> None:
         self._lists: dict[tuple[str, int, int], Membership] = {}
+        self._followed: set[tuple[str, int, int]] = set()
 
-    def observe(self, time_us: int, node: str, event: MembershipMade | MembershipInstalled, report: Report) -> None:
+    def observe(
+        self, time_us: int, node: str, event: MembershipMade | MembershipInstalled | NodeStarted, report: Report
+    ) -> None:
         """Compare with the first membership of that version of that coordinator."""
+        if isinstance(event, NodeStarted):
+            again = [place for place in self._lists if place[:2] == (node, event.instance)]
+            for place in again:
+                if place not in self._followed:
+                    del self._lists[place]
+            return
         membership = event.membership
         maker = membership.coordinator
         place = (maker.address, maker.instance, membership.version)
+        if node != maker.address:
+            self._followed.add(place)
         if self._lists.setdefault(place, membership) != membership:
             sentence = f"Version {membership.version} of {maker.address} is another membership at {node} than before."
             self._breach(report, time_us, node, sentence)

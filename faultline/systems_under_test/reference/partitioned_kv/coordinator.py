@@ -203,12 +203,14 @@ class Coordinator(ServerExtension):
     def reassign_partitions(self) -> bool:
         """Propose to even the loads out, or with a ring to let the next member join it.
 
-        Return False while partitions are being assigned or moved, or if no move is needed.
+        Return False while partitions are being assigned or moved, while no member is live, or if no move is needed.
         """
         directory = self.directory
         if not directory.entries or directory.pending or not all(entry.online for entry in directory.entries):
             return False
         owners, live = directory.table().owners(), directory.live()
+        if not live:
+            return False
         moves = self._plan(owners, live)
         migrations = [self._migration(move) for move in moves or self._handed_on(owners, live)]
         if migrations:

@@ -23,6 +23,7 @@ from faultline.systems_under_test.patterns.data_partitioning.transaction_records
     Wounded,
 )
 from faultline.systems_under_test.patterns.distributed_time.hybrid_clock import BEFORE_ALL, HybridTimestamp
+from faultline.systems_under_test.reference.transactional_kv.records import LocksAreBounded
 
 __all__ = [
     "DecisionsAgree",
@@ -34,9 +35,6 @@ __all__ = [
     "WaitsHaveAReason",
     "transactional_kv_invariants",
 ]
-
-_HELD_US_MAX = 2_500_000
-"""The time that a client, a timeout and the questions after it can take together when everything works, and more."""
 
 
 class DecisionsAgree(ReportingInvariant):
@@ -147,15 +145,18 @@ class LocksAreFreedInTheEnd(ReportingInvariant):
 
     id = "TPC-I8"
     statement = "After everything is healed no transaction keeps locks, prepared or not, for longer than it may live."
-    events = (LockGranted, LocksReleased, ParticipantStarted)
+    events = (LockGranted, LocksReleased, ParticipantStarted, LocksAreBounded)
 
     def __init__(self) -> None:
         self._since: dict[str, dict[TransactionId, int]] = {}
+        self._held_us_max = 0
 
     def observe(self, time_us: int, node: str, event: msgspec.Struct, report: Report) -> None:
         """Follow the owners of locks; a restart keeps those of prepared transactions, and reports them again."""
         since = self._since.setdefault(node, {})
-        if isinstance(event, ParticipantStarted):
+        if isinstance(event, LocksAreBounded):
+            self._held_us_max = event.held_us_max
+        elif isinstance(event, ParticipantStarted):
             since.clear()
         elif isinstance(event, LockGranted):
             since.setdefault(event.id, time_us)
@@ -166,7 +167,7 @@ class LocksAreFreedInTheEnd(ReportingInvariant):
         """Report a breach for each lock that is held too long after the faults."""
         for node, since in self._since.items():
             for transaction, held_us in since.items():
-                if end_us - max(held_us, healed_us) > _HELD_US_MAX:
+                if end_us - max(held_us, healed_us) > self._held_us_max:
                     sentence = f"{node} keeps locks of transaction {transaction} to the end, long after the last fault."
                     self._breach(report, end_us, node, sentence)
 

@@ -56,6 +56,7 @@ from faultline.systems_under_test.reference.transactional_kv.messages import (
 )
 from faultline.systems_under_test.reference.transactional_kv.options import TransactionSettings, host_of
 from faultline.systems_under_test.reference.transactional_kv.records import (
+    LocksAreBounded,
     OracleLimit,
     Record,
     TimeGiven,
@@ -179,6 +180,7 @@ class TransactionalKvNode:
         self.participant.forget_what_is_over(remembered)
 
     def _finish_recovery(self) -> None:
+        self.ports.trace.emit(LocksAreBounded(self.settings.locks_held_us_max))
         self.participant.finish_recovery()
         self.coordinator.finish_recovery()
 

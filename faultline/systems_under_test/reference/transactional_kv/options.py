@@ -144,6 +144,11 @@ class TransactionSettings(Settings, frozen=True):
         """The times of a participant; it asks about a doubt once the coordinator had the time to send twice."""
         return ParticipantTiming(self.lock_wait_us, 2 * self.resend_us)
 
+    @property
+    def locks_held_us_max(self) -> int:
+        """The time that a client, a timeout and the questions after it can take together when everything works."""
+        return self.client_timeout_us + self.transaction_timeout_us + 4 * self.resend_us
+
     def check(self) -> None:
         """Raise `UsageError` for values that contradict each other."""
         check_heartbeat_timing(self.heartbeat_interval_us, self.election_timeout_us)
