@@ -1,4 +1,4 @@
-"""Messages of a run of processes: a violation's figure draws those that decide, and without one none is decoded or stored."""
+"""Messages of a run of processes: a violation's figure draws those that decide; a run without one decodes none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kept messages: the latest ones within bounds, in the time of the run, and decoded only when they are looked at."""
+"""The kept messages: the latest within bounds, in the time of the run, and decoded only when they are looked at."""
 
 from __future__ import annotations
 
