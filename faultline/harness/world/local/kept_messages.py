@@ -6,7 +6,7 @@ for the messages (`decoded_messages`).
 A message between nodes is sent when the proxy takes it and received when the proxy passes it on. A client's request is
 received when it is sent, and an answer is sent when it is received, as no proxy stands between the two. So no message
 was sent later or received earlier than told, and a cause never stands after its effect. What a node that is paused or
-killed never reads counts as received.
+killed never reads counts as received; what a node could not hand to a proxy, or sent to itself, is not there.
 """
 
 from __future__ import annotations
