@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import pytest
+
 from faultline.cli.single_run import judge_and_report
 from faultline.harness.judge import judge
 from faultline.harness.planning import RunRequest, make_plan
@@ -15,6 +17,8 @@ from faultline.registry import resolve
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 
 from deciding_messages import outcome_of
+
+pytestmark = [pytest.mark.real, pytest.mark.slow]
 
 
 def request(*planted_bugs: str) -> RunRequest:
