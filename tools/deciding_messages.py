@@ -1,7 +1,8 @@
 """The check that deciding messages are drawn: violations of all systems, each with the messages its figure must have.
 
-    python tools/deciding_messages.py              one run of every kind of violation that a planted bug was found by
-    python tools/deciding_messages.py --pages DIR  counts the arrows of all pages below DIR, a campaign's for instance
+    python tools/deciding_messages.py                one run of every kind of violation that a planted bug was found by
+    python tools/deciding_messages.py --world local  one violation on processes of each system
+    python tools/deciding_messages.py --pages DIR    counts the arrows of all pages below DIR, a campaign's for instance
 
 The deciding messages are sought by simple rules over the trace, independent of the choice that figures make:
 
@@ -11,6 +12,10 @@ The deciding messages are sought by simple rules over the trace, independent of 
 - *copies*: for a shown write that was acknowledged, the messages with its key that the answering node sent to other
   nodes between request and answer: each of them, arrived or lost;
 - *breach*: the message on whose receipt a node broke an invariant.
+
+In the local world times are taken between the processes, so no two steps share a moment. There *answer* is the last
+message to the client of a shown operation that completed, and the last one that the answering node had from another
+node between the request and its answer; *breach* is the last message from a node within 50 ms before.
 
 Every one must be a row of the figure's table, and the figure must have as many arrows as its table has rows and as its
 caption says.
@@ -29,13 +34,15 @@ from pathlib import Path
 import msgspec
 from bug_evidence import Place, Record, bug_places, read_records
 
-from faultline.harness.errors import HarnessError
+from faultline.harness.errors import FaultlineError, HarnessError
 from faultline.harness.history import OPEN, Row
 from faultline.harness.judge import judge
+from faultline.harness.judgement import Judgement
 from faultline.harness.planning import make_plan
 from faultline.harness.run import run_simulated
 from faultline.harness.run_record import MessageRecord, RunRecord
 from faultline.harness.verdict import Finding
+from faultline.harness.world.local.world import run_local
 from faultline.registry import load_system, resolve
 from faultline.reports.run_page import write_run_report
 from faultline.reports.selection import shown_of
@@ -49,6 +56,11 @@ _ROW = re.compile(r"<tr><td[^>]*>(.*?)</td><td[^>]*>(.*?)</td><td>(.*?)</td><td>
 _ENDLESS = ("late-put-locks",)
 """The bug with which the run of the recorded seed never ends, so that it has no figure."""
 _UPDATES = ("write", "cas", "append", "add", "enqueue", "put", "increment")
+
+
+_LOCAL_SEEDS = 3
+"""The seeds with which a bug is tried on processes before the next one of its system is."""
+_HANDLING_US_MAX = 50_000
 
 
 class Figure(msgspec.Struct, frozen=True):
@@ -101,8 +113,24 @@ def tried(record: Record, place: Place) -> Outcome | None:
     parts = resolve(request)
     run = run_simulated(make_plan(request, parts), parts, record_messages=True)
     judgement = judge(run, parts, run_id="figure")
-    if not judgement.findings:
-        return None
+    return outcome_of(run, judgement, f"{record.run} {record.first_seed}") if judgement.findings else None
+
+
+def tried_locally(record: Record, place: Place) -> Outcome | None:
+    """Carry the bug of `record` out on processes until it shows, and compare as `tried`; None when no seed shows it."""
+    for seed in range(record.first_seed, record.first_seed + _LOCAL_SEEDS):
+        request = msgspec.structs.replace(place.plan.request(place.cell, seed), world="local")
+        parts = resolve(request)
+        with tempfile.TemporaryDirectory() as folder:
+            run = run_local(make_plan(request, parts), parts, folder=Path(folder))
+        judgement = judge(run, parts, run_id="figure")
+        if judgement.findings:
+            return outcome_of(run, judgement, f"{record.run} {seed} --world local")
+    return None
+
+
+def outcome_of(run: RunRecord, judgement: Judgement, case: str) -> Outcome:
+    """Compare the page of `run` with the messages that decide its most important finding."""
     with tempfile.TemporaryDirectory() as folder:
         page = write_run_report(Path(folder), run, judgement).read_text("utf-8")
     figures = list(figures_of(page))
@@ -111,7 +139,7 @@ def tried(record: Record, place: Place) -> Outcome | None:
     rows = set(figures[0].rows) if figures else set()
     missing = [f"{rule}: {_cells(message)}" for rule, message in deciding if _cells(message) not in rows]
     return Outcome(
-        case=f"{record.run} {record.first_seed}",
+        case=case,
         anomaly=finding.signature,
         deciding=dict(Counter(rule for rule, _ in deciding)),
         missing=tuple(missing),
@@ -157,7 +185,8 @@ def deciding_messages(run: RunRecord, finding: Finding) -> list[tuple[str, Messa
     for row in rows:
         found += [("copies", message) for message in _copies(run, row)]
     if not finding.operations and finding.node:
-        found += [("breach", message) for message in _received(run, finding.node, finding.time_us, start_us)]
+        received = _received if run.world == "simulated" else _last_received
+        found += [("breach", message) for message in received(run, finding.node, finding.time_us, start_us)]
     return list(dict.fromkeys(found))
 
 
@@ -183,13 +212,21 @@ def _answer(run: RunRecord, row: Row) -> MessageRecord | None:
     if row.outcome != "ok":
         return None
     own = [message for message in run.messages if message.target == _client(row)]
-    return next((message for message in own if message.receive_us == row.complete_us), None)
+    if run.world == "simulated":
+        return next((message for message in own if message.receive_us == row.complete_us), None)
+    return max(
+        (message for message in own if row.invoke_us <= message.receive_us <= row.complete_us),
+        key=lambda message: message.receive_us,
+        default=None,
+    )
 
 
 def _led_to_answer(run: RunRecord, row: Row, start_us: int) -> list[MessageRecord]:
     answer = _answer(run, row)
     if answer is None:
         return []
+    if run.world != "simulated":
+        return [answer, *_last_received(run, answer.source, answer.send_us, max(row.invoke_us, start_us))]
     found, waiting = [answer], [answer]
     while waiting:
         message = waiting.pop()
@@ -209,6 +246,17 @@ def _received(run: RunRecord, node: str, moment_us: int, start_us: int) -> list[
         if message.target == node and message.receive_us == moment_us and message.send_us >= start_us
         if not (message.source.startswith("client-") and moment_us == 0)
     ]
+
+
+def _last_received(run: RunRecord, node: str, moment_us: int, since_us: int) -> list[MessageRecord]:
+    """Return the last message from another node that `node` received in the 50 ms before, sent since `since_us`."""
+    received = [
+        message
+        for message in run.messages
+        if message.target == node and not message.source.startswith("client-") and message.send_us >= since_us
+        if moment_us - _HANDLING_US_MAX <= message.receive_us <= moment_us
+    ]
+    return [max(received, key=lambda message: message.receive_us)] if received else []
 
 
 def _copies(run: RunRecord, row: Row) -> list[MessageRecord]:
@@ -232,8 +280,7 @@ def _copies(run: RunRecord, row: Row) -> list[MessageRecord]:
     ]
 
 
-def _try_all() -> int:
-    outcomes = []
+def _outcomes() -> Iterator[Outcome]:
     for record, place in cases():
         try:
             outcome = tried(record, place)
@@ -243,6 +290,31 @@ def _try_all() -> int:
         if outcome is None:
             print(f"  {record.finding:45} is not found any more by {record.run} {record.first_seed}")
             continue
+        yield outcome
+
+
+def _local_outcomes() -> Iterator[Outcome]:
+    """Yield one violation on processes of each system that shows one with the first seeds of a bug."""
+    shown: set[str] = set()
+    for record, place in cases():
+        bug = load_system(record.system).planted_bugs[record.bug]
+        if record.system in shown or "local" not in bug.worlds:
+            continue
+        try:
+            outcome = tried_locally(record, place)
+        except FaultlineError as error:
+            print(f"  {record.system}+{record.bug} is left out: {error}", flush=True)
+            continue
+        if outcome is None:
+            print(f"  {record.system}+{record.bug} did not show on processes", flush=True)
+            continue
+        shown.add(record.system)
+        yield outcome
+
+
+def _try_all(found: Iterable[Outcome]) -> int:
+    outcomes = []
+    for outcome in found:
         outcomes.append(outcome)
         told = ", ".join(f"{number} {rule}" for rule, number in sorted(outcome.deciding.items())) or "none"
         sign = "!" if outcome.missing or outcome.cut else " "
@@ -272,4 +344,4 @@ if __name__ == "__main__":
     arguments = sys.argv[1:]
     if arguments[:1] == ["--pages"]:
         sys.exit(_count_pages(Path(arguments[1]).rglob("report.html")))
-    sys.exit(_try_all())
+    sys.exit(_try_all(_local_outcomes() if arguments == ["--world", "local"] else _outcomes()))

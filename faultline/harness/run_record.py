@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -60,7 +61,8 @@ class RunRecord(msgspec.Struct, kw_only=True):
     `errors` what went wrong in the harness itself, `statistics` numbers of the world (events, messages …).
     `started_at_us` is the moment 0 of the run on the wall clock of the harness's machine, in microseconds since the
     epoch; 0 in the simulated world, which has no such moment. `stopped_by` is the violation that ended the run early,
-    None in a run that was not judged while it went on, or in which no violation was certain.
+    None in a run that was not judged while it went on, or in which no violation was certain. `messages` lack some that
+    were sent until `messages_dropped_us`; none when that is 0.
     """
 
     plan: Plan
@@ -70,7 +72,8 @@ class RunRecord(msgspec.Struct, kw_only=True):
     marks: dict[str, int] = {}
     breaches: list[Breach] = []
     errors: list[str] = []
-    messages: list[MessageRecord] = []
+    messages: Sequence[MessageRecord] = ()
+    messages_dropped_us: int = 0
     statistics: dict[str, int] = {}
     interrupted: bool = False
     stopped_by: CertainViolation | None = None

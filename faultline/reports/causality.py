@@ -6,6 +6,9 @@ all the time, nearly every event is in the past of every other one, so there is 
 that a process sends at the very moment of a receipt was *triggered* by that receipt. A message that waits for a flush
 to the disk is sent a little later, so a receipt up to that long before also counts as its trigger.
 
+In a real world times are those of the machine, taken between the processes: a cause never stands after its effect, but
+no two steps share a moment. There the last receipt from each process may be the trigger.
+
 A *heartbeat* is a message that a timer sends over and over: no message triggered it, its text is the same but for its
 numbers, and its kind comes at even distances. A message that only answers heartbeats is one as well.
 """
@@ -20,13 +23,15 @@ from statistics import median
 
 from faultline.harness.run_record import MessageRecord
 
-__all__ = ["Triggers", "future_of", "heartbeats_of", "past_of"]
+__all__ = ["FLUSH_US_MAX", "HANDLING_US_MAX", "Triggers", "future_of", "heartbeats_of", "past_of"]
 
 _LEAST_REPEATED = 8
 _EVEN = 0.1
 """The deviation from the median, as a share of it, up to which distances count as even."""
-_FLUSH_US_MAX = 5_000
+FLUSH_US_MAX = 5_000
 """The time after a receipt in which a message may still be its answer: a flush takes a while."""
+HANDLING_US_MAX = 50_000
+"""The same where times are not exact: a process waits for its turn on a busy machine."""
 _WITHOUT_DIGITS = str.maketrans("", "", "0123456789")
 
 
@@ -63,10 +68,14 @@ def future_of(messages: Sequence[MessageRecord], moments_us: Mapping[str, int]) 
 
 
 class Triggers:
-    """The messages that triggered others: at the moment of their receipt, or a flush later."""
+    """The messages that triggered others: at the moment of their receipt, or a flush later.
 
-    def __init__(self, messages: Sequence[MessageRecord]) -> None:
+    With times that are not `exact` no step is at the moment of another.
+    """
+
+    def __init__(self, messages: Sequence[MessageRecord], *, exact: bool = True) -> None:
         self._messages = messages
+        self.exact = exact
         self._received: dict[str, list[tuple[int, int]]] = defaultdict(list)
         self._received_at: dict[tuple[str, int], list[int]] = {}
         self._sent: dict[str, list[tuple[int, int]]] = defaultdict(list)
@@ -74,7 +83,8 @@ class Triggers:
             self._sent[message.source].append((message.send_us, place))
             if message.receive_us >= 0:
                 self._received[message.target].append((message.receive_us, place))
-                self._received_at.setdefault((message.target, message.receive_us), []).append(place)
+                if exact:
+                    self._received_at.setdefault((message.target, message.receive_us), []).append(place)
         for steps in (*self._received.values(), *self._sent.values()):
             steps.sort()
 
@@ -89,17 +99,21 @@ class Triggers:
 
     def before(self, process: str, moment_us: int) -> list[int]:
         """Return the trigger of `process` at `moment_us`: the messages it received then, else the last one a flush
-        before."""
+        before, or the last one of each process where times are not exact."""
         if exact := self.received(process, moment_us):
             return exact
-        return _between(self._received.get(process, []), moment_us - _FLUSH_US_MAX, moment_us)[-1:]
+        received = self._received.get(process, [])
+        if self.exact:
+            return _between(received, moment_us - FLUSH_US_MAX, moment_us)[-1:]
+        recent = _between(received, moment_us - HANDLING_US_MAX, moment_us)
+        return list({self._messages[place].source: place for place in recent}.values())
 
     def after(self, process: str, moment_us: int) -> list[int]:
         """Return the places of the messages that `process` sent when it received one at `moment_us`.
 
         Messages sent a flush later are among them, unless they answer another message.
         """
-        sent = _between(self._sent.get(process, []), moment_us, moment_us + _FLUSH_US_MAX)
+        sent = _between(self._sent.get(process, []), moment_us, moment_us + FLUSH_US_MAX)
         return [place for place in sent if self._messages[place].send_us == moment_us or not self.at_once(place)]
 
 
@@ -119,7 +133,8 @@ def heartbeats_of(messages: Sequence[MessageRecord], triggers: Triggers, process
     for place in repeated:
         if not causes[place]:
             sent[kinds[place]].add(messages[place].send_us)
-    even = {kind for kind, times in sent.items() if _is_even(sorted(times))}
+    together_us = 0 if triggers.exact else FLUSH_US_MAX
+    even = {kind for kind, times in sent.items() if _is_even(sorted(times), together_us)}
     found: set[int] = set()
     for place in repeated:
         if found.issuperset(causes[place]) if causes[place] else kinds[place] in even:
@@ -131,10 +146,14 @@ def _kind(message: MessageRecord) -> tuple[str, str, str]:
     return message.source, message.name, message.summary.translate(_WITHOUT_DIGITS)
 
 
-def _is_even(times_us: Sequence[int]) -> bool:
-    """Return whether at least half of the moments follow each other at the same distance."""
-    if len(times_us) < _LEAST_REPEATED:
-        return False
+def _is_even(times_us: Sequence[int], together_us: int) -> bool:
+    """Return whether at least half of the moments follow each other at the same distance.
+
+    Those no farther apart than `together_us` are one: a process tells its peers one after the other.
+    """
     distances = [later - earlier for earlier, later in itertools.pairwise(times_us)]
+    distances = [distance for distance in distances if distance > together_us]
+    if len(distances) < _LEAST_REPEATED - 1:
+        return False
     usual = median(distances)
     return 2 * sum(abs(distance - usual) <= _EVEN * usual for distance in distances) >= len(distances)

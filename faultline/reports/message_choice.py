@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 from faultline.harness.history import OPEN, Row
 from faultline.harness.run_record import MessageRecord
-from faultline.reports.causality import Triggers, future_of, heartbeats_of, past_of
+from faultline.reports.causality import FLUSH_US_MAX, HANDLING_US_MAX, Triggers, future_of, heartbeats_of, past_of
 from faultline.reports.text import count
 
 __all__ = [
@@ -98,10 +98,18 @@ def message_end(process: int) -> str:
 
 
 def choose_messages(
-    messages: Sequence[MessageRecord], nodes: Sequence[str], anomaly: Anomaly, limit: int = MESSAGES_MAX
+    messages: Sequence[MessageRecord],
+    nodes: Sequence[str],
+    anomaly: Anomaly,
+    limit: int = MESSAGES_MAX,
+    *,
+    exact: bool = True,
 ) -> MessageChoice:
     """Return the messages to be drawn for `anomaly`, out of all `messages` of a run on `nodes`; about `limit` of
-    them."""
+    them.
+
+    `exact` says that steps at one moment belong together, as in the simulated world.
+    """
     first_us, last_us = anomaly.start_us - _AROUND_US, anomaly.stop_us + _AROUND_US
     around = [message for message in messages if first_us <= message.send_us <= last_us]
     near = around if len(around) <= LOOKED_AT_MAX else _close_to_operations(around, anomaly)
@@ -109,13 +117,14 @@ def choose_messages(
     meant = [place for place, message in enumerate(near) if anomaly.start_us <= message.send_us <= anomaly.stop_us]
     if not meant:
         return MessageChoice(others=len(meanwhile), others_lost=_lost(meanwhile))
-    triggers = Triggers(near)
+    triggers = Triggers(near, exact=exact)
     heartbeats = heartbeats_of(near, triggers, nodes)
     asked = _of_operations(near, meant, anomaly)
     ends = {*nodes, *(message_end(row.process) for row in anomaly.rows)}
     drawable = {place for place in meant if near[place].source in ends and near[place].target in ends}
     caused = triggers.before(anomaly.node, anomaly.moment_us) if anomaly.node else []
-    caused += _copies(near, meant, anomaly, asked)
+    # Where times are taken outside of the node, a copy that it sent before its answer may come by after it.
+    caused += _copies(near, meant, anomaly, asked, 0 if exact else FLUSH_US_MAX)
     caused += _leading_to(near, triggers, anomaly, asked, set(nodes))
     caused += _triggered(near, triggers, heartbeats, anomaly, asked)
     steps = [place for place in dict.fromkeys(caused) if place in drawable]
@@ -200,8 +209,13 @@ def _triggered(
     return list(found)
 
 
-def _copies(near: Sequence[MessageRecord], meant: Sequence[int], anomaly: Anomaly, asked: Sequence[int]) -> list[int]:
-    """Return the messages with the key of an operation that a node, after its request, sent while it lasted."""
+def _copies(
+    near: Sequence[MessageRecord], meant: Sequence[int], anomaly: Anomaly, asked: Sequence[int], slack_us: int
+) -> list[int]:
+    """Return the messages with the key of an operation that a node, after its request, sent while it lasted.
+
+    Those sent up to `slack_us` later are among them.
+    """
     lasting: dict[str, list[tuple[int, int, str]]] = {}
     for row in anomaly.rows:
         for message in (near[place] for place in asked):
@@ -213,7 +227,7 @@ def _copies(near: Sequence[MessageRecord], meant: Sequence[int], anomaly: Anomal
         place
         for place in meant
         for start_us, stop_us, key in lasting.get(near[place].source, ())
-        if start_us <= near[place].send_us <= stop_us
+        if start_us <= near[place].send_us <= stop_us + slack_us
         if key in near[place].summary and not _is_client(near[place].target)
     ]
 
@@ -221,20 +235,30 @@ def _copies(near: Sequence[MessageRecord], meant: Sequence[int], anomaly: Anomal
 def _leading_to(
     near: Sequence[MessageRecord], triggers: Triggers, anomaly: Anomaly, asked: Sequence[int], nodes: set[str]
 ) -> list[int]:
-    """Return the chains of messages that led to the nodes' answers, and to the moment a node broke a promise."""
+    """Return the chains of messages that led to the nodes' answers, and to the moment a node broke a promise.
+
+    Where times are not exact any receipt may be a trigger, so a chain to an answer ends where its operation began.
+    """
     answers = [near[place] for place in asked if near[place].source in nodes]
-    moments = deque((message.source, message.send_us) for message in answers)
+    moments = deque((answer.source, answer.send_us, _asked_us(answer, anomaly)) for answer in answers)
     if anomaly.node is not None:
-        moments.appendleft((anomaly.node, anomaly.moment_us))
+        moments.appendleft((anomaly.node, anomaly.moment_us, anomaly.moment_us - HANDLING_US_MAX))
     found: dict[int, None] = {}
     while moments:
-        process, moment_us = moments.popleft()
+        process, moment_us, began_us = moments.popleft()
+        since_us = anomaly.start_us if triggers.exact else max(began_us, anomaly.start_us)
         for place in triggers.before(process, moment_us):
             message = near[place]
-            if place not in found and message.send_us >= anomaly.start_us and not _is_client(message.source):
+            if place not in found and message.send_us >= since_us and not _is_client(message.source):
                 found[place] = None
-                moments.append((message.source, message.send_us))
+                moments.append((message.source, message.send_us, began_us))
     return list(found)
+
+
+def _asked_us(answer: MessageRecord, anomaly: Anomaly) -> int:
+    """Return the time at which the operation began that a node answered."""
+    own = [row.invoke_us for row in anomaly.rows if message_end(row.process) == answer.target]
+    return max((invoke_us for invoke_us in own if invoke_us <= answer.send_us), default=anomaly.start_us)
 
 
 def _is_client(name: str) -> bool:

@@ -121,6 +121,7 @@ def counterexample(record: RunRecord, judgement: Judgement, finding: Finding, pr
         "messages": [_message(message) for message in shown.messages.drawn],
         "messages_sent": shown.messages.sent,
         "messages_left_out": shown.messages.left_out,
+        "messages_dropped_us": record.messages_dropped_us if record.messages_dropped_us > shown.start_us else 0,
         "logs": logs,
     }
 

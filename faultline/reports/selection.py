@@ -73,7 +73,7 @@ def shown_rows(
     start_us, stop_us = _window(chosen, moment_us)
     anomaly = Anomaly(chosen, start_us, stop_us, moment_us, node, key)
     messages = (
-        choose_messages(record.messages, record.plan.nodes, anomaly, messages_max)
+        choose_messages(record.messages, record.plan.nodes, anomaly, messages_max, exact=record.world == "simulated")
         if chosen and messages_max
         else MessageChoice()
     )

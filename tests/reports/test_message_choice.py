@@ -172,3 +172,39 @@ def test_messages_that_differ_in_more_than_numbers_or_come_unevenly_are_no_heart
     ]
     messages = [*even, *uneven, *different]
     assert heartbeats_of(messages, Triggers(messages), NODES) == set(range(len(even)))
+
+
+def apart(message: MessageRecord, number: int) -> MessageRecord:
+    """Return the message as a real world tells it: no two steps at one moment."""
+    received_us = message.receive_us if message.receive_us < 0 else message.receive_us + 40
+    return msgspec.structs.replace(message, send_us=message.send_us + 60 + number % 7, receive_us=received_us)
+
+
+def test_where_times_are_not_exact_the_same_messages_decide_and_heartbeats_are_folded() -> None:
+    messages, anomaly = lost_write()
+    messages = [apart(message, number) for number, message in enumerate(messages)]
+    late = dataclasses.replace(anomaly, start_us=anomaly.start_us, stop_us=anomaly.stop_us + 500)
+    rows = tuple(msgspec.structs.replace(row, complete_us=row.complete_us + 100) for row in anomaly.rows)
+    choice = choose_messages(messages, NODES, dataclasses.replace(late, rows=rows), exact=False)
+    names = [message.name for message in choice.drawn]
+    for name, number in (("Write", 1), ("Copy", 2), ("Done", 1), ("Read", 1), ("Answer", 1)):
+        assert names.count(name) == number, name
+    assert "Echo(sent=1)" in [message.summary for message in choice.drawn]
+    assert choice.heartbeats
+
+
+def test_a_copy_that_came_by_after_the_answer_is_drawn_where_times_are_not_exact() -> None:
+    messages, anomaly = lost_write()
+    done_us = anomaly.rows[0].complete_us
+    late = MessageRecord("cyrene", "athens", "Copy", done_us + 300, -1, "Copy(key='k1')")
+    assert late in choose_messages([*messages, late], NODES, anomaly, limit=1, exact=False).drawn
+    assert late not in choose_messages([*messages, late], NODES, anomaly, limit=1).drawn
+
+
+def test_heartbeats_told_to_one_peer_after_the_other_are_folded_where_times_are_not_exact() -> None:
+    messages = [
+        MessageRecord("athens", peer, "Beat", at_us + after_us, at_us + after_us, f"Beat(sent={at_us})")
+        for at_us in range(0, 1_000_000, 50_000)
+        for peer, after_us in (("byzantium", 0), ("cyrene", 73))
+    ]
+    assert heartbeats_of(messages, Triggers(messages, exact=False), NODES) == set(range(len(messages)))

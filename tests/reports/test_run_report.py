@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import msgspec
 import pytest
 from page_reader import Page, svg_of_class, svg_texts
 from report_samples import NODES, REPLAY, SENTENCE, judgement, long_run, passing_run, plan, violating_run
@@ -17,7 +18,7 @@ from faultline.harness.history import History
 from faultline.harness.run_record import FaultInterval, RunRecord
 from faultline.harness.verdict import Cause, CheckResult, Finding, Reason, Verdict
 from faultline.reports.run_page import write_run_report
-from faultline.reports.selection import shown_rows
+from faultline.reports.selection import shown_of, shown_rows
 from faultline.reports.space_time import space_time_svg
 
 
@@ -273,6 +274,23 @@ def test_a_harness_error_is_told_apart_from_a_violation(tmp_path: Path) -> None:
     assert page.headings[0] == "! The run failed in the harness."
     assert "port 7001 was in use" in page.section("errors")
     assert "No operation was invoked." in page.section("latency")
+
+
+def test_the_caption_says_so_where_the_first_messages_of_a_long_run_are_not_kept(tmp_path: Path) -> None:
+    record, judged = violating_run()
+    assert "not all are kept" not in page_of(tmp_path, record, judged).section("counterexample")
+    start_us = shown_of(record, judged.findings[0]).start_us
+    for dropped_us, told in ((start_us, False), (start_us + 1, True)):
+        late = msgspec.structs.replace(record, messages_dropped_us=dropped_us)
+        assert ("not all are kept" in page_of(tmp_path, late, judged).section("counterexample")) == told
+
+
+def test_only_hosts_are_said_to_keep_no_messages(tmp_path: Path) -> None:
+    record, judged = violating_run()
+    for world, told in (("local", False), ("hosts", True)):
+        untraced = msgspec.structs.replace(record, world=world, messages=())
+        page = page_of(tmp_path, untraced, msgspec.structs.replace(judged, world=world))
+        assert ("messages between processes are not recorded in this world" in page.html) == told
 
 
 def test_a_breach_inside_a_node_shows_the_operations_around_it(tmp_path: Path) -> None:

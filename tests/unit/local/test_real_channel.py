@@ -9,6 +9,7 @@ import pytest
 from faultline.harness.world.framing import encode_frame
 from faultline.harness.world.local.channel import HOST, InboundConnection, OutgoingChannel
 from faultline.harness.world.local.handshake import Listener, RunSecret
+from faultline.harness.world.local.kept_messages import LOST_S
 
 SECRET = RunSecret(b"s" * 32)
 
@@ -50,6 +51,26 @@ def test_messages_to_an_address_nobody_knows_are_lost_and_counted() -> None:
         return channel.lost
 
     assert asyncio.run(send()) >= 1
+
+
+def test_a_frame_that_waits_for_a_connection_and_never_gets_one_is_noted_as_lost_once() -> None:
+    async def send() -> list[tuple[bytes, float]]:
+        noted: list[tuple[bytes, float]] = []
+        channel = OutgoingChannel(
+            "client-1",
+            "athens",
+            SECRET,
+            lambda: None,
+            note=lambda frame, _sent_s, received_s: noted.append((frame, received_s)),
+        )
+        channel.send(encode_frame(b"x"))
+        async with asyncio.timeout(30):
+            while not noted:
+                await asyncio.sleep(0)
+        channel.close()
+        return noted
+
+    assert asyncio.run(send()) == [(encode_frame(b"x"), LOST_S)]
 
 
 def test_an_answer_comes_back_over_the_callers_own_connection() -> None:

@@ -12,6 +12,7 @@ import pytest
 from faultline.harness.world.framing import FrameDecoder, encode_frame
 from faultline.harness.world.local.channel import HOST, Address, InboundConnection, OutgoingChannel
 from faultline.harness.world.local.handshake import HANDSHAKE_BYTES_MAX, Caller, Listener, RunSecret, Witness
+from faultline.harness.world.local.kept_messages import KeptMessages
 from faultline.harness.world.local.proxy import LinkProxy
 from faultline.harness.world.local.wire import WireError
 from faultline.harness.world.ports import NodeId
@@ -206,7 +207,9 @@ def test_nothing_is_said_to_one_who_listens_in_a_nodes_place(capsys: pytest.Capt
 
 def test_a_proxy_neither_counts_nor_passes_on_what_a_stranger_says() -> None:
     async def scenario(door: Door) -> None:
-        proxy = LinkProxy((NodeId("byzantium"), NodeId("athens")), SECRET, lambda: door.address, seed=3)
+        proxy = LinkProxy(
+            (NodeId("byzantium"), NodeId("athens")), SECRET, lambda: door.address, seed=3, kept=KeptMessages()
+        )
         await proxy.listen()
         forged = encode_frame(b"\x91\xc4\x20" + b"x" * 32)
         strangers = [Caller(OTHER, "byzantium", "athens").hello, Caller(SECRET, "cyrene", "athens").hello]

@@ -9,6 +9,7 @@ from faultline.harness.world.faults import LinkQuality
 from faultline.harness.world.framing import encode_frame
 from faultline.harness.world.local.channel import HOST, Address, InboundConnection, OutgoingChannel
 from faultline.harness.world.local.handshake import Listener, RunSecret
+from faultline.harness.world.local.kept_messages import LOST_S, KeptMessages
 from faultline.harness.world.local.proxy import LinkProxy, ProxyMesh
 from faultline.harness.world.ports import NodeId
 
@@ -25,11 +26,12 @@ class Bench:
         self.lost = 0
         self.inbound: list[InboundConnection] = []
         self.target: Address | None = None
+        self.kept = KeptMessages()
         self.server: asyncio.Server | None = None
 
     async def open(self) -> None:
         await self.serve()
-        self.proxy = LinkProxy(LINK, SECRET, lambda: self.target, seed=3)
+        self.proxy = LinkProxy(LINK, SECRET, lambda: self.target, seed=3, kept=self.kept)
         await self.proxy.listen()
         self.channel = OutgoingChannel("athens", "byzantium", SECRET, lambda: self.proxy.address)
 
@@ -251,9 +253,35 @@ def test_messages_to_a_dead_target_are_lost_and_do_not_come_back_from_the_past()
     assert on_bench(scenario).arrived == [b"before", b"after"]
 
 
+def test_each_message_is_kept_with_its_fate_each_copy_of_a_repeated_one_too() -> None:
+    async def scenario(bench: Bench) -> None:
+        bench.send(b"passed")
+        await settled(lambda: len(bench.kept.frames) == 1)
+        bench.proxy.set_cut(True)
+        bench.proxy.swallows_a_probe()
+        bench.send(b"cut")
+        await settled(lambda: len(bench.kept.frames) == 2)
+        bench.proxy.set_cut(False)
+        bench.proxy.set_quality(LinkQuality(duplicate=1.0, delay_us=20_000))
+        bench.send(b"twice and late")
+        await settled(lambda: len(bench.kept.frames) == 4)
+        bench.proxy.set_quality(LinkQuality(delay_us=60_000_000))
+        bench.send(b"under way")
+        await settled(lambda: bench.proxy.counters.arrived == 4)
+        bench.proxy.kill_connections()
+
+    kept = on_bench(scenario).kept
+    told = [(frame[4:], received_s == LOST_S) for _, frame, _, received_s in kept.frames]
+    twice = (b"twice and late", False)
+    assert told == [(b"passed", False), (b"cut", True), twice, twice, (b"under way", True)]
+    assert {link for link, *_ in kept.frames} == {LINK}
+    _, _, sent_s, received_s = kept.frames[2]
+    assert received_s - sent_s >= 0.02, "it is sent when the proxy took it, and received when it was passed on"
+
+
 def test_a_mesh_has_one_proxy_per_directed_link_with_an_address_of_its_own() -> None:
     async def addresses() -> list[Address]:
-        mesh = ProxyMesh(map(NodeId, "abc"), SECRET, lambda _node: None, seed=0)
+        mesh = ProxyMesh(map(NodeId, "abc"), SECRET, lambda _node: None, seed=0, kept=KeptMessages())
         await mesh.listen()
         found = [address for node in "abc" for address in mesh.addresses(NodeId(node)).values()]
         await mesh.close()

@@ -51,6 +51,7 @@ class Cluster:
 
     serving_timeout_s = 5.0
     shares_clock = True
+    kept = None
 
     def __init__(self) -> None:
         self.processes: dict[str, Any] = {}

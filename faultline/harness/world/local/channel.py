@@ -19,6 +19,7 @@ from faultline.harness.world.local.handshake import (
     Listener,
     RunSecret,
 )
+from faultline.harness.world.local.kept_messages import LOST_S, Note
 from faultline.harness.world.local.wire import WireError
 
 __all__ = ["HOST", "WRITE_BUFFER_BYTES_MAX", "Address", "InboundConnection", "OutgoingChannel", "takes_more"]
@@ -102,7 +103,7 @@ class OutgoingChannel:
     """A connection from `name` to the one peer `peer`, at which both prove themselves, and which heals itself.
 
     `address` is asked before each attempt and may answer None while the peer's place is unknown. `on_payload`
-    receives what the peer sends back over the same connection.
+    receives what the peer sends back over the same connection, `note` each frame once its fate is known.
     """
 
     def __init__(
@@ -112,33 +113,41 @@ class OutgoingChannel:
         secret: RunSecret,
         address: Callable[[], Address | None],
         on_payload: Callable[[bytes], None] | None = None,
+        note: Note | None = None,
     ) -> None:
         self._name = name
         self._peer = peer
         self._secret = secret
         self._address = address
         self._on_payload = on_payload
+        self._note = note
         self._transport: asyncio.Transport | None = None
         self._connecting = True
-        self._queue: list[bytes] = []
+        # What waits for the connection, with the time of its sending.
+        self._queue: list[tuple[bytes, float]] = []
         self.lost = 0
-        self._task = asyncio.get_running_loop().create_task(self._stay_connected())
+        self._loop = asyncio.get_running_loop()
+        self._task = self._loop.create_task(self._stay_connected())
 
     def send(self, frame: bytes) -> None:
         """Send `frame`, or lose it when the peer cannot be reached."""
         if self._transport is not None:
             if takes_more(self._transport):
                 self._transport.write(frame)
+                if self._note is not None:
+                    now_s = self._loop.time()
+                    self._note(frame, now_s, now_s)
                 return
         elif self._connecting:
-            self._queue.append(frame)
+            self._queue.append((frame, self._loop.time()))
             return
-        self.lost += 1
+        self._lose((frame, self._loop.time()))
 
     def close(self) -> None:
         """Drop the connection and whatever it had not sent."""
         self._task.cancel()
         self._connecting = False
+        self._lose(*self._queue)
         self._queue.clear()
         if self._transport is not None:
             self._transport.abort()
@@ -155,7 +164,7 @@ class OutgoingChannel:
                     backoff_s = _BACKOFF_S_MIN
             self._transport = None
             self._connecting = False
-            self.lost += len(self._queue)
+            self._lose(*self._queue)
             self._queue.clear()
             await asyncio.sleep(backoff_s)
             backoff_s = min(backoff_s * 2, _BACKOFF_S_MAX)
@@ -175,8 +184,18 @@ class OutgoingChannel:
 
     def _proven(self, transport: asyncio.Transport) -> None:
         self._transport = transport
-        transport.write(b"".join(self._queue))
+        transport.write(b"".join(frame for frame, _ in self._queue))
+        if self._note is not None:
+            now_s = self._loop.time()
+            for frame, sent_s in self._queue:
+                self._note(frame, sent_s, now_s)
         self._queue.clear()
+
+    def _lose(self, *frames: tuple[bytes, float]) -> None:
+        self.lost += len(frames)
+        if self._note is not None:
+            for frame, sent_s in frames:
+                self._note(frame, sent_s, LOST_S)
 
 
 class InboundConnection(asyncio.Protocol):

@@ -17,6 +17,7 @@ from faultline.harness.system import NodeSystem, PortClient
 from faultline.harness.world.local.channel import Address
 from faultline.harness.world.local.clock import ClockSetting, SkewedClock
 from faultline.harness.world.local.handshake import RunSecret
+from faultline.harness.world.local.kept_messages import KeptMessages
 from faultline.harness.world.local.network import ClientNetwork
 from faultline.harness.world.local.ports import RealPorts
 from faultline.harness.world.local.random_source import WeatherRandom
@@ -52,7 +53,8 @@ class _HostedClient:
 class ClientHost:
     """The clients of all workers, which know the `secret` of the run.
 
-    `address_of` says where a node listens, `errors` collects clients that raise.
+    `address_of` says where a node listens, `errors` collects clients that raise. Messages are `kept` where the world
+    keeps any.
     """
 
     def __init__(
@@ -62,12 +64,14 @@ class ClientHost:
         secret: RunSecret,
         address_of: Callable[[NodeId], Address | None],
         errors: list[str],
+        kept: KeptMessages | None = None,
     ) -> None:
         self._plan = plan
         self._system = system
         self._secret = secret
         self._address_of = address_of
         self._errors = errors
+        self._kept = kept
         self._codec = MessageCodec(system.messages)
         self._members = tuple(map(NodeId, plan.nodes))
         self._clients: dict[int, _HostedClient] = {}
@@ -126,6 +130,7 @@ class ClientHost:
             self._address_of,
             self._codec,
             lambda source, message: client.receive(source, message),
+            self._kept,
         )
         ports = RealPorts(
             node_id=client_id,

@@ -22,6 +22,7 @@ from faultline.harness.world.leadership import Steadiness, leader_of
 from faultline.harness.world.local.channel import HOST, Address
 from faultline.harness.world.local.clock import ClockSetting
 from faultline.harness.world.local.handshake import RunSecret
+from faultline.harness.world.local.kept_messages import KeptMessages
 from faultline.harness.world.local.node_process import NodeConfig
 from faultline.harness.world.local.process import HeldProcess, NodeProcess
 from faultline.harness.world.local.proxy import ProxyMesh
@@ -62,11 +63,13 @@ class NodeCluster(ABC):
     What differs from one real world to another is where the processes are and how messages travel between them.
     `shares_clock` says whether all nodes and the harness read one monotonic clock, `serving_timeout_s` how long the
     cluster may take to serve, at first and after the heal, and `steady_s` for how long it must do so after the heal.
+    `kept` has the messages of the run, in a world that keeps them.
     """
 
     shares_clock = True
     serving_timeout_s = 10.0
     steady_s = 0.0
+    kept: KeptMessages | None = None
 
     def __init__(self, plan: Plan, secret: RunSecret, processes: Mapping[NodeId, HeldProcess]) -> None:
         self.plan = plan
@@ -199,7 +202,8 @@ class LocalCluster(NodeCluster):
         super().__init__(plan, secret, held)
         self._held = held
         self._system_path = system_path
-        self.mesh = ProxyMesh(self.nodes, secret, self.address, plan.seed)
+        self.kept = KeptMessages()
+        self.mesh = ProxyMesh(self.nodes, secret, self.address, plan.seed, self.kept)
 
     async def open_links(self) -> None:  # a hook: only some worlds have links to open
         """Open all proxies."""

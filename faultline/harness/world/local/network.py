@@ -9,8 +9,10 @@ from typing import Any
 
 import msgspec
 
+from faultline.harness.world.framing import encode_frame
 from faultline.harness.world.local.channel import Address, InboundConnection, OutgoingChannel
 from faultline.harness.world.local.handshake import Listener, RunSecret
+from faultline.harness.world.local.kept_messages import KeptMessages
 from faultline.harness.world.local.outbox import Outbox
 from faultline.harness.world.local.wire import MessageCodec, WireError
 from faultline.harness.world.ports import NodeId, UnexpectedMessage
@@ -93,7 +95,10 @@ class NodeNetwork:
 
 
 class ClientNetwork:
-    """A client's network: a channel to each node it has something to say to, opened when it first does."""
+    """A client's network: a channel to each node it has something to say to, opened when it first does.
+
+    Its messages are `kept`, in a world that keeps any.
+    """
 
     def __init__(
         self,
@@ -102,8 +107,11 @@ class ClientNetwork:
         address_of: Callable[[NodeId], Address | None],
         codec: MessageCodec,
         receive: Receive,
+        kept: KeptMessages | None = None,
     ) -> None:
         self._secret = secret
+        self._kept = kept
+        self._loop = asyncio.get_running_loop()
         self._client_id = client_id
         self._address_of = address_of
         self._codec = codec
@@ -123,6 +131,7 @@ class ClientNetwork:
                 self._secret,
                 lambda: self._address_of(to),
                 lambda payload: self._take(to, payload),
+                partial(self._kept.note, (self._client_id, to)) if self._kept is not None else None,
             )
         channel.send(self._codec.encode_frame(message))
 
@@ -137,5 +146,9 @@ class ClientNetwork:
             channel.close()
 
     def _take(self, source: NodeId, payload: bytes) -> None:
-        if not self._closed:
-            self._receive(source, self._codec.decode(payload))
+        if self._closed:
+            return
+        if self._kept is not None:
+            now_s = self._loop.time()
+            self._kept.note((source, self._client_id), encode_frame(payload), now_s, now_s)
+        self._receive(source, self._codec.decode(payload))

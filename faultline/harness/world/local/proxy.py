@@ -6,7 +6,7 @@ error to notice it by. Degraded links delay, lose and repeat messages by a draw 
 message number). Order is kept, since the link stands for one single-socket channel; a link with a rate carries one
 message after the other, each as long as its bytes take. The handshake that opens a connection always passes: it belongs
 to the transport, node code never sees it. A caller that does not prove itself there is hung up on, and none of its
-frames is counted.
+frames is counted. Each message is kept with its fate, for figures (`kept_messages`).
 
 Connections can be killed, with what is under way on them, and reset for a while: then every one is dropped as soon as
 it is made.
@@ -24,6 +24,7 @@ from faultline.harness.world.faults import LinkQuality
 from faultline.harness.world.framing import FrameDecoder, FrameError, encode_frame
 from faultline.harness.world.local.channel import HOST, Address, takes_more
 from faultline.harness.world.local.handshake import HANDSHAKE_BYTES_MAX, HANDSHAKE_TIMEOUT_S, RunSecret, Witness
+from faultline.harness.world.local.kept_messages import LOST_S, KeptMessages
 from faultline.harness.world.local.wire import WireError
 from faultline.harness.world.ports import Link, NodeId
 from faultline.harness.world.weather import DRAW_RANGE, draw, salt, uniform
@@ -46,9 +47,12 @@ class LinkCounters:
 class LinkProxy:
     """The proxy of one directed link. Its state may be changed only in the event loop it runs in."""
 
-    def __init__(self, link: Link, secret: RunSecret, target: Callable[[], Address | None], seed: int) -> None:
+    def __init__(
+        self, link: Link, secret: RunSecret, target: Callable[[], Address | None], seed: int, kept: KeptMessages
+    ) -> None:
         self.link = link
         self.secret = secret
+        self.kept = kept
         self.counters = LinkCounters()
         self.cut = False
         self.quality = LinkQuality()
@@ -169,8 +173,8 @@ class _Passage(asyncio.Protocol):
         self._target: asyncio.Transport | None = None
         self._witness = Witness(proxy.secret, *proxy.link)
         self._deadline = self._loop.call_later(HANDSHAKE_TIMEOUT_S, self.close)
-        # Messages under way, with the time each is due; a message never overtakes an earlier one.
-        self._under_way: deque[tuple[float, bytes]] = deque()
+        # Messages under way, with the times at which each is due and was taken; none overtakes an earlier one.
+        self._under_way: deque[tuple[float, bytes, float]] = deque()
         self._timer: asyncio.TimerHandle | None = None
         self._connecting: asyncio.Task[None] | None = None
 
@@ -204,6 +208,8 @@ class _Passage(asyncio.Protocol):
             self._connecting.cancel()
         if self._timer is not None:
             self._timer.cancel()
+        for _, frame, taken_s in self._under_way:
+            self._note(frame, taken_s, LOST_S)
         self._under_way.clear()
         for transport in (self._source, self._target):
             if transport is not None:
@@ -236,17 +242,18 @@ class _Passage(asyncio.Protocol):
 
     def _take(self, frame: bytes) -> None:
         copies = self._proxy.copies()
-        if not copies:
-            return
         now_s = self._loop.time()
+        if not copies:
+            self._note(frame, now_s, LOST_S)
+            return
         delay_s = self._proxy.delay_us() / 1_000_000 + self._proxy.sending_s(now_s, len(frame) * copies)
         if not delay_s and not self._under_way and self._target is not None:
-            self._pass(frame, copies)
+            self._pass(frame, copies, now_s, now_s)
             return
         due_s = now_s + delay_s
         if self._under_way:
             due_s = max(due_s, self._under_way[-1][0])
-        self._under_way.extend([(due_s, frame)] * copies)
+        self._under_way.extend([(due_s, frame, now_s)] * copies)
         self._arm()
 
     def _arm(self) -> None:
@@ -257,20 +264,28 @@ class _Passage(asyncio.Protocol):
         self._timer = None
         now_s = self._loop.time()
         while self._under_way and self._under_way[0][0] <= now_s:
-            self._pass(self._under_way.popleft()[1], 1)
+            _, frame, taken_s = self._under_way.popleft()
+            self._pass(frame, 1, taken_s, now_s)
         self._arm()
 
-    def _pass(self, frame: bytes, copies: int) -> None:
+    def _pass(self, frame: bytes, copies: int, taken_s: float, now_s: float) -> None:
         counters = self._proxy.counters
         assert self._target is not None
         if self._proxy.cut:
             # The link was cut while the message was held back.
             counters.swallowed += copies
+            now_s = LOST_S
         elif not takes_more(self._target):
             counters.overflowed += copies
+            now_s = LOST_S
         else:
             self._target.write(frame * copies)
             counters.passed += copies
+        for _ in range(copies):
+            self._note(frame, taken_s, now_s)
+
+    def _note(self, frame: bytes, taken_s: float, passed_s: float) -> None:
+        self._proxy.kept.note(self._proxy.link, frame, taken_s, passed_s)
 
 
 class _Upstream(asyncio.Protocol):
@@ -298,11 +313,16 @@ class ProxyMesh:
     """The proxies of all directed links of a cluster."""
 
     def __init__(
-        self, nodes: Iterable[NodeId], secret: RunSecret, target: Callable[[NodeId], Address | None], seed: int
+        self,
+        nodes: Iterable[NodeId],
+        secret: RunSecret,
+        target: Callable[[NodeId], Address | None],
+        seed: int,
+        kept: KeptMessages,
     ) -> None:
         names = tuple(nodes)
         self.links: dict[Link, LinkProxy] = {
-            (source, sink): LinkProxy((source, sink), secret, partial(target, sink), seed)
+            (source, sink): LinkProxy((source, sink), secret, partial(target, sink), seed, kept)
             for source in names
             for sink in names
             if source != sink

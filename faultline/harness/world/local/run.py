@@ -37,6 +37,7 @@ from faultline.harness.world.faults import FaultPort
 from faultline.harness.world.local.client_host import ClientHost
 from faultline.harness.world.local.clock import machine_monotonic_us, machine_wall_us
 from faultline.harness.world.local.cluster import Clients, NodeCluster
+from faultline.harness.world.local.decoded_messages import DecodedMessages
 from faultline.harness.world.local.nemesis_thread import NemesisThread
 from faultline.harness.world.local.pump import OperationPump
 from faultline.harness.world.local.shared_history import SharedHistory
@@ -115,7 +116,7 @@ class RealRun:
 
     async def _run(self) -> None:
         self.clients: Clients = self.cluster.open_clients(self.errors) or ClientHost(
-            self.plan, self.parts.system, self.cluster.secret, self.cluster.address, self.errors
+            self.plan, self.parts.system, self.cluster.secret, self.cluster.address, self.errors, self.cluster.kept
         )
         self.interpreter = Interpreter(
             scheduled(self.plan.operations, workers=self.plan.workers, skip_before_us=self.plan.heal_us),
@@ -283,6 +284,7 @@ class RealRun:
         # Traces of machines whose clocks have nothing to do with each other cannot be put into one order.
         lines = read_traces(process.trace for process in processes) if self.cluster.shares_clock else []
         breaches, marks = observe(lines, self.parts.system.invariants(), lambda time_us: time_us - self._ready_us)
+        kept = self.cluster.kept
         found = sorted(breaches + self.crashes, key=lambda breach: (breach.time_us, breach.invariant))
         return RunRecord(
             plan=self.plan,
@@ -291,6 +293,8 @@ class RealRun:
             faults=self.schedule.intervals(),
             marks=dict(sorted((marks | self.cluster.marks() | self.schedule.marks).items())),
             breaches=found,
+            messages=DecodedMessages(kept, self.parts.system.messages, self._ready_us) if kept is not None else [],
+            messages_dropped_us=max(int(kept.dropped_s * 1_000_000) - self._ready_us, 0) if kept is not None else 0,
             errors=[*self.errors, *(self.watch.problems if self.watch is not None else ())],
             statistics=self.cluster.statistics()
             | {
@@ -299,7 +303,8 @@ class RealRun:
                 "serving_us_max": int(self.cluster.serving_timeout_s * 1_000_000),
                 "node_starts": sum(process.starts for process in processes),
                 "trace_events": len(lines),
-            },
+            }
+            | ({"messages_dropped": kept.dropped} if kept is not None else {}),
             interrupted=self.interrupted,
             stopped_by=self.watch.violation if self.watch is not None else None,
             started_at_us=self._started_at_us,
