@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from faultline.harness.plan import Plan, PlannedOperation
@@ -59,7 +61,7 @@ def test_the_search_costs_no_more_than_it_may() -> None:
 
 def test_the_share_is_told_either_way() -> None:
     assert other_seeds_sentence({"operations": 3}) == ""
-    told = {"other_seeds": 12, "failing_seeds": 11}
+    told: dict[str, Any] = {"other_seeds": 12, "failing_seeds": 11}
     assert other_seeds_sentence(told) == "It fails in 11 of 12 other seeds."
     told = {"other_seeds": 12, "failing_seeds": 7, "robust": None}
     assert other_seeds_sentence(told) == "It fails in 7 of 12 other seeds; no plan that fails in 10 was found."
