@@ -88,6 +88,7 @@ def run_values(record: RunRecord, judgement: Judgement) -> dict[str, Any]:
         "minimal": minimal,
         "minimal_universe": universe_sentence(minimal["universe"]) if minimal and "universe" in minimal else "",
         "other_seeds": other_seeds_sentence(minimal or {}),
+        "robust": (minimal or {}).get("robust"),
         "ticket": "\n".join(run_lines(record, judgement)),
     }
 
