@@ -31,6 +31,9 @@ from faultline.harness.judgement import Judgement
 __all__ = ["RUNS", "Point", "Run", "complaints", "main", "points"]
 
 
+RESULTS = "results"
+
+
 @dataclass(frozen=True, slots=True)
 class Run:
     """A command whose answer is known: 1 when it violates, 0 when it passes."""
@@ -40,9 +43,12 @@ class Run:
     answer: int
 
 
+_SMALL = ("--system", "consistent-core", "--operations", "40")
+
 RUNS = (
-    Run("violates", ("--system", "consistent-core", "--planted-bug", "stale-read", "--seed", "7"), 1),
-    Run("passes", ("--system", "consistent-core", "--faults", "none", "--operations", "40", "--seed", "1"), 0),
+    # Small, and its minimal plan is not robust, so that a robust one is kept as well.
+    Run("violates", (*_SMALL, "--planted-bug", "stale-read", "--seed", "54"), 1),
+    Run("passes", (*_SMALL, "--faults", "none", "--seed", "1"), 0),
 )
 
 
@@ -66,7 +72,9 @@ def points(run: Run, modes: Sequence[str] = MODES, every: int = 1) -> Iterator[P
         control.aim(0, "none")
         code = _in_a_child(run, folder, control)
         calls = control.calls()
+        kept = [_judgement(path / "verdict.json") for path in _runs(folder)]
     assert code == run.answer, f"{run.name} ends with {code}, not {run.answer}, where nothing fails"
+    assert len(kept) == 1 and kept[0] is not None, f"{run.name} leaves {kept}, where nothing fails"
     for number in range(1, len(calls) + 1, every):
         for mode in modes:
             yield Point(run, number, calls[number - 1], mode)
@@ -80,9 +88,14 @@ def complaints(point: Point) -> list[str]:
         code = _in_a_child(point.run, folder, control)
         control.aim(0, "none")
         told = [f"{point}: {told}" for told in _about_the_code(point, code)]
-        for run_folder in sorted(folder.glob("faultline-results/runs/*")):
+        for run_folder in _runs(folder):
             told += [f"{point}: {each}" for each in _about_the_disk(point, run_folder, code)]
         return told
+
+
+def _runs(folder: Path) -> list[Path]:
+    """Return the folders of runs in the results that a command left in `folder`."""
+    return sorted((folder / RESULTS / "runs").glob("*"))
 
 
 def _about_the_code(point: Point, code: int) -> Iterator[str]:
@@ -127,7 +140,7 @@ def _in_a_child(run: Run, folder: Path, control: Control) -> int:
     child = os.fork()
     if child == 0:
         install(control)
-        os._exit(_quietly(["run", *run.arguments, "--output", str(folder / "store")]))
+        os._exit(_quietly(["run", *run.arguments, "--output", str(folder / RESULTS)]))
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 

@@ -184,7 +184,8 @@ def _about_the_code(trial: Trial, code: int) -> Iterator[str]:
 
 
 def _about_what_is_left(trial: Trial, stage: Path) -> Iterator[str]:
-    verdicts = [_judgement(path) for path in sorted(stage.rglob("verdict.json")) if path.parent.name != "minimal"]
+    paths = [path for path in sorted(stage.rglob("verdict.json")) if path.parent.name not in ("minimal", "robust")]
+    verdicts = [_judgement(path) for path in paths]
     for judgement in verdicts:
         if judgement.verdict is Verdict.VIOLATION and BUG not in judgement.cell:
             yield f"{judgement.run_id} invents a violation"
