@@ -112,7 +112,10 @@ class Forms:
         reader, seen, line = self._new_reader(), 0, 0
         for text in _lines(self.path):
             line += 1
-            seen += len(reader.feed(text))
+            try:
+                seen += len(reader.feed(text))
+            except ValueError:
+                break  # The line is damaged behind the event, which was read from it before.
             if seen >= number:
                 break
         return line
