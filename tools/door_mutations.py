@@ -11,13 +11,20 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-__all__ = ["MUTATIONS", "Mutation", "mutated"]
+__all__ = ["MUTATIONS", "UNITS", "Mutation", "mutated"]
 
 Mutation = Callable[[random.Random, bytes, Sequence[bytes]], bytes]
 
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[\w.+:/-]+|\s+|.', re.DOTALL)
 _TOKENS_LOOKED_AT = 4_000
 _DEEP = 3_000
+_LONG = 200_000
+_SHARE_OF_LONG_RUNS = 0.1
+UNITS = (
+    b" ", b",", b"\n", b"\t", b"\r", b" ,", b"\xc2\xa0", b"\x00", b'"', b'\\"', b"\\", b"[", b"{", b"(", b"#_", b"#",
+    b";", b":", b"-", b".", b"1", b"1.", b"a", b"a.", b"[],", b"{} ", b'"a",', b'"a" ', b"a=1\n", b"[a]\n", b"0,",
+    b"\xf0\x9f\x98\x80",
+)  # fmt: skip
 _NASTY_TOKENS = (
     b"", b"null", b"nil", b"true", b"false", b"0", b"-1", b"1", b"1.5", b"-0.0", b"1e999", b"NaN", b"##NaN",
     b"9223372036854775807", b"-9223372036854775808", b"9223372036854775808", b"18446744073709551616",
@@ -88,6 +95,14 @@ def _with_lines_changed(rng: random.Random, data: bytes, others: Sequence[bytes]
     return b"".join(lines)
 
 
+def _with_a_long_run(rng: random.Random, data: bytes, _: Sequence[bytes]) -> bytes:
+    """Return `data` with up to _LONG bytes that repeat a few: readers in which they cost their square show it."""
+    if rng.random() > _SHARE_OF_LONG_RUNS:
+        return _with_another_token(rng, data, ())
+    unit, place = rng.choice(UNITS), rng.choice([0, rng.randrange(len(data) + 1), len(data)])
+    return data[:place] + unit * (rng.choice([100, 10_000, _LONG]) // len(unit)) + data[place:]
+
+
 def _with_another_token(rng: random.Random, data: bytes, _: Sequence[bytes]) -> bytes:
     begin = rng.randrange(max(1, len(data) - _TOKENS_LOOKED_AT))
     tokens = list(_TOKEN.finditer(data, begin, begin + _TOKENS_LOOKED_AT))
@@ -156,6 +171,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     _with_a_piece_moved,
     _spliced,
     _with_lines_changed,
+    _with_a_long_run,
     _with_another_token,
     _with_another_token,
     _with_another_value,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -13,11 +13,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import faultline
-from faultline.campaign.coverage import coverage, coverage_sentences
+from faultline.campaign.coverage import Coverage, coverage, coverage_sentences
 from faultline.campaign.expectation import is_allowed
 from faultline.campaign.features import (
     RUNS_MIN,
     RUNS_MIN_DRAWN,
+    FeaturesEntered,
     features_entered,
     features_sentences,
     features_shortfall,
@@ -70,7 +71,8 @@ def summarise(
     }
     counted = {row["cell"]: row for row in rows["cells"]}
     _mark_expected(plan, rows["signatures"])
-    seeds, failing = len(plan.seed_range()), _failing_seeds(plan, tables["runs"])
+    seeds = len(plan.seed_range())
+    failing = _failing_seeds(plan, tables["runs"])
     counts = {
         cell.name: _counts(counted.get(cell.name, {}), cell.name, rows["signatures"], seeds) for cell in plan.cells()
     }
@@ -86,7 +88,10 @@ def summarise(
     )
     scheduled, finished = len(cells) * seeds, tables["runs"].num_rows
     verdicts_only = sum(row["verdicts_only"] for row in rows["cells"])
-    marks, covers = _marks(rows["marks"]), coverage(plan, tables["runs"])
+    marks = _marks(rows["marks"])
+    reached = {mark: runs for mark, runs in marks.items() if runs}
+    covers = coverage(plan, tables["runs"])
+    entered = features_entered(journal.features, marks)
     missed = tuple(_missed(plan, journal, marks, rows))
     remains = [remaining(cell.expected, counts[cell.name], strict=plan.strict) for cell in plan.cells()]
     remains += [Verdict.VACUOUS for _ in missed]
@@ -95,7 +100,6 @@ def summarise(
     verdict = campaign_verdict(remains, finished=not missing, failed=bool(ending.failure) or lost)
     first = campaign_sentence(plan.name, verdict, cells, finished, scheduled, _why_incomplete(ending, missing))
     troubles = tuple(_troubles(plan, cells, journal, missed, missing))
-    reached, entered = {mark: runs for mark, runs in marks.items() if runs}, features_entered(journal.features, marks)
     return CampaignSummary(
         id=folder.root.name,
         name=plan.name,
@@ -112,11 +116,7 @@ def summarise(
             first,
             *_told(cells, signatures),
             faults_sentence(rows["faults"], finished, verdicts_only),
-            exposure_sentence(cells),
-            *sensitivity_sentences(cells),
-            marks_sentence(reached, finished),
-            *features_sentences(entered),
-            *coverage_sentences(covers),
+            *_tested(cells, reached, finished, entered, covers),
         ),
         troubles=troubles,
         warnings=(*troubles, *_doubts(rows, signatures, {*reached, *plan.must_reach})),
@@ -131,6 +131,21 @@ def summarise(
         environment={"master": journal.master, "world": plan.world},
         versions=_versions(),
     )
+
+
+def _tested(
+    cells: Sequence[CellSummary],
+    reached: Mapping[str, int],
+    finished: int,
+    entered: Iterable[FeaturesEntered],
+    covers: Iterable[Coverage],
+) -> Iterator[str]:
+    """Yield the sentences on how much the runs tested."""
+    yield exposure_sentence(cells)
+    yield from sensitivity_sentences(cells)
+    yield marks_sentence(reached, finished)
+    yield from features_sentences(entered)
+    yield from coverage_sentences(covers)
 
 
 def _mark_expected(plan: CampaignPlan, signatures: Rows) -> None:

@@ -18,14 +18,16 @@ from faultline.harness.plan import Plan, Weather
 from faultline.harness.system import NodeSystem, functions_options, planted_options
 from faultline.harness.universe import domains_of, flat_options, usual_nodes_of
 
-__all__ = ["calm_values", "calmed", "fewer_nodes_and_workers", "shorter_faults", "values_of"]
+__all__ = ["Test", "calm_values", "calmed", "fewer_nodes_and_workers", "shorter_faults", "values_of"]
 
 Test = Callable[[Plan], bool]
+"""A function that tells whether a plan still fails in the same way."""
 
 _NOT_CALMED = ("operations", "faults")
-"""Drawn values of which shrinking leaves nothing: it takes operations and faults out of the plan instead."""
+"""Drawn values that have no calm one: shrinking takes operations and faults out of the plan instead."""
 
 _DURATIONS_US = tuple(1_000 * each for each in (10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000))
+"""The durations that are tried for a shorter fault."""
 
 
 def calm_values(plan: Plan, system: NodeSystem, still_fails: Test) -> Plan:
@@ -41,7 +43,7 @@ def calm_values(plan: Plan, system: NodeSystem, still_fails: Test) -> Plan:
 
 
 def values_of(plan: Plan, system: NodeSystem) -> dict[str, str]:
-    """Return the values of the weather and the options that are not the default ones, by the names of a universe.
+    """Return the values of weather and options that differ from the defaults, by their names in a universe.
 
     Options that the planted bugs or the operations need have no other value.
     """
@@ -113,7 +115,7 @@ def _with_fewer_nodes(plan: Plan, system: NodeSystem) -> Iterator[Plan]:
 def _with_fewer_workers(plan: Plan, _system: NodeSystem) -> Iterator[Plan]:
     """Yield `plan` with two workers made one, with the workers numbered anew, and without those after the last used.
 
-    Only the last of the three leaves each client at its node.
+    Only the last of the three keeps each client at its node.
     """
     used = sorted({operation.worker for operation in plan.operations})
     numbered = {worker: number for number, worker in enumerate(used)}

@@ -24,7 +24,7 @@ class Judgement(msgspec.Struct, kw_only=True):
     signs that the run tested too little. `counts` counts operations by outcome, `overlap` those in flight during each
     kind of fault. `exposure` is the ledger of the run, `sensitivity` the share of inserted anomalies that a pass would
     have shown, `options_changed` the options that differ from the system's defaults, `universe_calm` the calm value of
-    each value that was drawn for the run, `replay` the command that repeats the run. `signature` groups equal
+    each value that was drawn, `replay` the command that repeats the run. `signature` groups equal
     violations, `started_at` is the moment 0 of a run of real processes, in UTC; `interrupted` is true when the run was
     stopped early."""
 

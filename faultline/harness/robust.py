@@ -20,7 +20,7 @@ OTHER_SEEDS = 12
 """The number of other seeds with which a plan is tried."""
 
 ENOUGH_SEEDS = 10
-"""The number of other seeds that a plan fails with to be called robust."""
+"""The least number of other seeds with which a robust plan fails."""
 
 COST_MAX = 2_000
 """The operations that the search for a robust plan may run, each run counted as RUN_COST operations more."""
@@ -37,7 +37,7 @@ class RobustPlan(NamedTuple):
 
 
 def failing_seeds(plan: Plan, still_fails: Callable[[Plan], bool]) -> int:
-    """Return with how many of the OTHER_SEEDS seeds that follow its own `plan` fails."""
+    """Return the number of seeds, of the OTHER_SEEDS that follow its own, with which `plan` fails."""
     return sum(still_fails(replace(plan, seed=plan.seed + more)) for more in range(1, OTHER_SEEDS + 1))
 
 

@@ -61,8 +61,8 @@ class RunRecord(msgspec.Struct, kw_only=True):
     `errors` what went wrong in the harness itself, `statistics` numbers of the world (events, messages …).
     `started_at_us` is the moment 0 of the run on the wall clock of the harness's machine, in microseconds since the
     epoch; 0 in the simulated world, which has no such moment. `stopped_by` is the violation that ended the run early,
-    None in a run that was not judged while it went on, or in which no violation was certain. `messages` lack some that
-    were sent until `messages_dropped_us`; none when that is 0.
+    None in a run that was not judged while it went on, or in which no violation was certain. `messages_dropped_us` is
+    the time until which `messages` may be incomplete, 0 if they are complete.
     """
 
     plan: Plan
@@ -88,9 +88,9 @@ class RunRecord(msgspec.Struct, kw_only=True):
         return max(heal_us, self.plan.heal_us)
 
     def whole(self) -> RunRecord:
-        """Return the record. Raise KeyboardInterrupt where Ctrl-C ended the run: half of it proves nothing to a search.
+        """Return the record. Raise KeyboardInterrupt if Ctrl-C ended the run early.
 
-        A search that ran on would take the half for an answer, and each of its runs asks for a Ctrl-C of its own.
+        A search over many runs calls this, so that it neither takes half a run for an answer nor goes on.
         """
         if self.interrupted:
             raise KeyboardInterrupt

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import msgspec
 
-from faultline.harness.calmer import calm_values, fewer_nodes_and_workers, shorter_faults
+from faultline.harness.calmer import Test, calm_values, fewer_nodes_and_workers, shorter_faults
 from faultline.harness.errors import UsageError
 from faultline.harness.judge import judge
 from faultline.harness.parts import Parts
@@ -25,7 +25,6 @@ from faultline.harness.verdict import Verdict
 __all__ = ["Shrunk", "minimize", "same_violation", "shrink"]
 
 _Item = TypeVar("_Item")
-Test = Callable[[Plan], bool]
 
 SIZE_RUNS_MAX = 40
 """The re-runs for fewer nodes and workers and shorter faults: those of the smallest plan, which are short."""

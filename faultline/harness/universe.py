@@ -133,7 +133,7 @@ def calm_options(request: RunRequest, parts: Parts) -> dict[str, str]:
 
 
 def calm_universe(plan: Plan, system: NodeSystem) -> dict[str, str]:
-    """Return, for each drawn value of `plan` by name, the one of the calm universe of `system`, as text."""
+    """Return the calm value, as text, of each value that was drawn for `plan`, by name."""
     drawn, usual = plan.universe or {}, RunRequest(system=plan.system)
     calm = {name: str(getattr(usual, name)) for name in DRAWN_NUMBERS} | {"faults": "+".join(plan.fault_set)}
     calm["nodes"] = str(usual_nodes_of(system))

@@ -55,7 +55,7 @@ def run_values(record: RunRecord, judgement: Judgement) -> dict[str, Any]:
     """Return the values for the template of the run page, as plain data."""
     findings = judgement.findings
     main = counterexample(record, judgement, findings[0], "counterexample") if findings else None
-    minimal = judgement.detail.get("minimal")
+    minimal: dict[str, Any] = judgement.detail.get("minimal") or {}
     return {
         "title": judgement_sentence(judgement),
         "verdict": judgement.verdict.value,
@@ -86,9 +86,9 @@ def run_values(record: RunRecord, judgement: Judgement) -> dict[str, Any]:
         "recheck": check_line(judgement.replay),
         "next_step": next_step_of(judgement),
         "minimal": minimal,
-        "minimal_universe": universe_sentence(minimal["universe"]) if minimal and "universe" in minimal else "",
-        "other_seeds": other_seeds_sentence(minimal or {}),
-        "robust": (minimal or {}).get("robust"),
+        "minimal_universe": universe_sentence(minimal["universe"]) if "universe" in minimal else "",
+        "other_seeds": other_seeds_sentence(minimal),
+        "robust": minimal.get("robust"),
         "ticket": "\n".join(run_lines(record, judgement)),
     }
 
@@ -222,9 +222,9 @@ def _settings(record: RunRecord, judgement: Judgement) -> list[tuple[str, str]]:
 
 
 def _universe(plan: Plan, judgement: Judgement) -> dict[str, Any] | None:
-    """Return the drawn values that differ from the calm ones, with these, and apart from them those that do not.
+    """Return the drawn values that differ from the calm ones, each with its calm value, and those that are equal.
 
-    Verdicts of former versions do not have the calm values: then every drawn value stands beside None.
+    A verdict of a former version has no calm values: None stands in their place.
     """
     if not plan.universe:
         return None

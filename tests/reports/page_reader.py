@@ -5,6 +5,11 @@ from __future__ import annotations
 import re
 import xml.etree.ElementTree as ElementTree
 from html.parser import HTMLParser
+from pathlib import Path
+
+from faultline.harness.judgement import Judgement
+from faultline.harness.run_record import RunRecord
+from faultline.reports.run_page import write_run_report
 
 VOID = {"meta", "link", "br", "hr", "img", "input"}
 BLOCKS = {"td", "th", "dt", "dd", "li", "p", "div", "h1", "h2", "h3"}
@@ -90,3 +95,8 @@ def svg_texts(figure: ElementTree.Element) -> list[str]:
 def svg_of_class(figure: ElementTree.Element, name: str) -> list[ElementTree.Element]:
     """The elements of a figure that carry the class `name`."""
     return [element for element in figure.iter() if name in (element.get("class") or "").split()]
+
+
+def run_page(folder: Path, record: RunRecord, judged: Judgement) -> Page:
+    """Return the page of a run, written into `folder`."""
+    return Page(write_run_report(folder, record, judged).read_text("utf-8"))

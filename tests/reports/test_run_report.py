@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import msgspec
 import pytest
-from page_reader import Page, svg_of_class, svg_texts
+from page_reader import Page, run_page, svg_of_class, svg_texts
 from report_samples import NODES, REPLAY, SENTENCE, judgement, long_run, passing_run, plan, violating_run
 
 from faultline.harness.history import History
@@ -21,13 +21,9 @@ from faultline.reports.selection import shown_of, shown_rows
 from faultline.reports.space_time import space_time_svg
 
 
-def page_of(folder: Path, record: RunRecord, judged: object) -> Page:
-    return Page(write_run_report(folder, record, judged).read_text("utf-8"))
-
-
 @pytest.fixture
 def page(tmp_path: Path) -> Page:
-    return page_of(tmp_path, *violating_run())
+    return run_page(tmp_path, *violating_run())
 
 
 def test_the_report_is_one_file_and_says_where_it_is(tmp_path: Path) -> None:
@@ -45,17 +41,17 @@ def test_what_a_search_knew_when_it_gave_up_stands_beside_its_check(tmp_path: Pa
         detail={"undecided": [{"sentence": told}]},
     )
     judged = judgement([], verdict=Verdict.UNKNOWN, sentence="Undecided.", checks=[check])
-    assert told in page_of(tmp_path, passing_run()[0], judged).texts
+    assert told in run_page(tmp_path, passing_run()[0], judged).texts
 
 
 def test_what_to_do_about_an_undecided_run_stands_at_the_top(tmp_path: Path) -> None:
     reason = Reason(cause=Cause.INDEFINITE)
     check = CheckResult(checker="total-queue", verdict=Verdict.UNKNOWN, sentence="Undecided.", reason=reason)
     judged = judgement([], verdict=Verdict.UNKNOWN, sentence="Undecided.", checks=[check])
-    text = " ".join("".join(page_of(tmp_path, passing_run()[0], judged).texts).split())
+    text = " ".join("".join(run_page(tmp_path, passing_run()[0], judged).texts).split())
     step = "Next: The recorded history cannot decide it: run it again with fewer faults"
     assert text.index(step) < text.index("What was checked")
-    assert "Next: " not in "".join(page_of(tmp_path, *violating_run()).texts)
+    assert "Next: " not in "".join(run_page(tmp_path, *violating_run()).texts)
 
 
 def test_what_a_check_says_already_of_an_undecided_key_is_not_said_again(tmp_path: Path) -> None:
@@ -67,7 +63,7 @@ def test_what_a_check_says_already_of_an_undecided_key_is_not_said_again(tmp_pat
         detail={"undecided": [{"sentence": each} for each in told]},
     )
     judged = judgement([], verdict=Verdict.UNKNOWN, sentence="Undecided.", checks=[check])
-    checked = " ".join(page_of(tmp_path, passing_run()[0], judged).section("checks").split())
+    checked = " ".join(run_page(tmp_path, passing_run()[0], judged).section("checks").split())
     assert [checked.count(each) for each in told] == [1, 1]
 
 
@@ -140,7 +136,7 @@ def test_recovery_is_a_number_behind_each_fault(page: Page) -> None:
 
 
 def test_a_traced_run_shows_nodes_messages_and_the_cut_between_them(tmp_path: Path) -> None:
-    page = page_of(tmp_path, *violating_run(traced=True))
+    page = run_page(tmp_path, *violating_run(traced=True))
     figure = page.figures()[0]
     lanes = ["".join(lane.itertext()) for lane in svg_of_class(figure, "lane-name")]
     assert lanes == ["client 0", "client 2", "client 7", "client 4", *NODES]
@@ -194,14 +190,14 @@ def test_the_report_says_what_was_tested_and_what_was_not(page: Page) -> None:
 
 def test_operation_counts_add_up_to_the_history(tmp_path: Path) -> None:
     record, judged = violating_run()
-    page = page_of(tmp_path, record, judged)
+    page = run_page(tmp_path, record, judged)
     rows = re.findall(r"(cas|read|write) (\d+) (\d+) (\d+)", page.section("coverage"))
     assert sum(int(number) for row in rows for number in row[1:]) == len(record.history)
 
 
 def test_latency_counts_add_up_to_the_history(tmp_path: Path) -> None:
     record, judged = violating_run()
-    section = page_of(tmp_path, record, judged).section("latency")
+    section = run_page(tmp_path, record, judged).section("latency")
     counts = re.findall(r"(?:ok|fail|info) (?:inside|outside) ([\d,]+)", section)
     assert sum(int(number.replace(",", "")) for number in counts) == len(record.history)
     assert "2 operations never got a definite answer." in section
@@ -214,7 +210,7 @@ def test_configuration_seed_and_versions_are_there(page: Page) -> None:
 
 
 def test_a_passing_run_says_so_and_draws_no_counterexample(tmp_path: Path) -> None:
-    page = page_of(tmp_path, *passing_run())
+    page = run_page(tmp_path, *passing_run())
     assert page.headings[0].startswith("✔ Everything that was checked held")
     assert "Counterexample" not in page.headings
     assert len(page.html) < 300_000
@@ -223,7 +219,7 @@ def test_a_passing_run_says_so_and_draws_no_counterexample(tmp_path: Path) -> No
 def test_a_harness_error_is_told_apart_from_a_violation(tmp_path: Path) -> None:
     record = RunRecord(plan=plan(), world="local", history=History(), errors=["port 7001 was in use"])
     judged = judgement([], verdict=Verdict.HARNESS_ERROR, sentence="The run failed in the harness.", errors=[])
-    page = page_of(tmp_path, record, judged)
+    page = run_page(tmp_path, record, judged)
     assert page.headings[0] == "! The run failed in the harness."
     assert "port 7001 was in use" in page.section("errors")
     assert "No operation was invoked." in page.section("latency")
@@ -231,25 +227,25 @@ def test_a_harness_error_is_told_apart_from_a_violation(tmp_path: Path) -> None:
 
 def test_the_caption_says_so_where_the_first_messages_of_a_long_run_are_not_kept(tmp_path: Path) -> None:
     record, judged = violating_run()
-    assert "not all are kept" not in page_of(tmp_path, record, judged).section("counterexample")
+    assert "not all are kept" not in run_page(tmp_path, record, judged).section("counterexample")
     start_us = shown_of(record, judged.findings[0]).start_us
     for dropped_us, told in ((start_us, False), (start_us + 1, True)):
         late = msgspec.structs.replace(record, messages_dropped_us=dropped_us)
-        assert ("not all are kept" in page_of(tmp_path, late, judged).section("counterexample")) == told
+        assert ("not all are kept" in run_page(tmp_path, late, judged).section("counterexample")) == told
 
 
 def test_only_hosts_are_said_to_keep_no_messages(tmp_path: Path) -> None:
     record, judged = violating_run()
     for world, told in (("local", False), ("hosts", True)):
         untraced = msgspec.structs.replace(record, world=world, messages=())
-        page = page_of(tmp_path, untraced, msgspec.structs.replace(judged, world=world))
+        page = run_page(tmp_path, untraced, msgspec.structs.replace(judged, world=world))
         assert ("messages between processes are not recorded in this world" in page.html) == told
 
 
 def test_a_breach_inside_a_node_shows_the_operations_around_it(tmp_path: Path) -> None:
     record, _ = violating_run()
     breach = Finding(checker="invariants", anomaly="LDR-I1", sentence="Two leaders.", time_us=1_500_000, node="athens")
-    page = page_of(tmp_path, record, judgement([breach], sentence=breach.sentence))
+    page = run_page(tmp_path, record, judgement([breach], sentence=breach.sentence))
     starts = [float(time) for time in re.findall(r"from (\d\.\d+) s to", page.section("counterexample"))]
     assert starts
     assert max(abs(start - 1.5) for start in starts) < 0.2
@@ -260,13 +256,13 @@ def test_an_interrupted_run_with_a_fault_still_on_is_reported(tmp_path: Path) ->
     record, judged = violating_run()
     record.faults = [FaultInterval(kind="kill", target="one", start_us=2_000_000, stop_us=-1, nodes=("cyrene",))]
     record.interrupted = True
-    page = page_of(tmp_path, record, judged)
+    page = run_page(tmp_path, record, judged)
     assert "The run was interrupted" in page.text
     assert "kill: cyrene, 2.000 s to 4.4" in page.section("counterexample")
 
 
 def test_an_anomaly_in_the_last_hundredth_of_a_long_run_is_in_the_figure(tmp_path: Path) -> None:
-    page = page_of(tmp_path, *long_run())
+    page = run_page(tmp_path, *long_run())
     figure = page.figures()[0]
     assert [label for label in svg_texts(figure) if re.match(r"\d ", label)] == [
         "1 write 7",
@@ -282,14 +278,14 @@ def test_a_long_counterexample_is_cut_around_the_anomaly_not_at_its_start(tmp_pa
     every = tuple(range(len(record.history)))
     last_us = record.history.end_us()
     finding = Finding(checker="linearizability", anomaly="cycle", sentence="All.", operations=every, time_us=last_us)
-    page = page_of(tmp_path, record, judgement([finding], sentence="All."))
+    page = run_page(tmp_path, record, judgement([finding], sentence="All."))
     assert "The 40 operations nearest to the anomaly, of 2,000 that show it" in page.section("counterexample")
     assert "read 7 from late" in page.section("counterexample")
 
 
 @pytest.mark.slow
 def test_a_violating_run_of_a_hundred_thousand_operations_stays_below_three_megabytes(tmp_path: Path) -> None:
-    page = page_of(tmp_path, *long_run(100_000))
+    page = run_page(tmp_path, *long_run(100_000))
     assert len(page.html.encode()) < 3_000_000
     assert "2,000 of 100,000 operations are drawn" in page.section("latency")
 
@@ -339,7 +335,7 @@ def test_a_real_run_says_that_it_cannot_be_repeated_exactly_and_how_its_hosts_we
         "host_options": {"fsync": "lies"},
         "replay": "faultline replay faultline-results/runs/r",
     }
-    page = page_of(tmp_path, record, judgement([], **changes))
+    page = run_page(tmp_path, record, judgement([], **changes))
     text = " ".join("".join(page.texts).split())
     assert "Hosts with fsync=lies" in text
     assert "which cannot be repeated exactly" in text

@@ -6,17 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from page_reader import Page
+from page_reader import Page, run_page
 from report_samples import REPLAY, judgement, passing_run, plan, violating_run
 
-from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import Verdict
-from faultline.reports.run_page import write_run_report
-
-
-def page_of(folder: Path, record: RunRecord, judged: object) -> Page:
-    return Page(write_run_report(folder, record, judged).read_text("utf-8"))
-
 
 UNIVERSE = {"nodes": "5", "workers": "5", "weather.loss": "0.05", "option.batch": "7"}
 CALM = {"nodes": "3", "workers": "5", "weather.loss": "0.0", "option.batch": "<64>"}
@@ -25,7 +18,7 @@ CALM = {"nodes": "3", "workers": "5", "weather.loss": "0.0", "option.batch": "<6
 def drawn_page(folder: Path, universe: dict[str, str], **judged: Any) -> Page:
     record, _ = passing_run()
     record.plan = plan(universe=universe)
-    return page_of(folder, record, judgement([], verdict=Verdict.PASS, sentence="It held.", **judged))
+    return run_page(folder, record, judgement([], verdict=Verdict.PASS, sentence="It held.", **judged))
 
 
 def test_drawn_values_that_are_not_calm_come_first_and_the_others_are_folded(tmp_path: Path) -> None:
@@ -51,7 +44,7 @@ def test_a_stored_verdict_without_calm_values_shows_all_drawn_values_and_compare
 
 
 def test_a_run_that_drew_no_universe_shows_none(tmp_path: Path) -> None:
-    page = page_of(tmp_path, *violating_run())
+    page = run_page(tmp_path, *violating_run())
     assert "universe" not in page.ids
     assert "Universe" not in page.text
 

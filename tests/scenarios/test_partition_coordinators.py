@@ -88,8 +88,8 @@ def test_partitions_of_a_failed_member_are_neither_moved_nor_given_away() -> Non
     assert_nothing_is_lost(cluster)
 
 
-@pytest.mark.rows("FXP-R20")
-def test_a_coordinator_that_hears_of_no_member_evens_nothing_out() -> None:
+@pytest.mark.rows("FXP-I5")
+def test_a_coordinator_without_a_live_member_plans_no_loads() -> None:
     cluster = with_names(3)
     cluster.coordinator()._commit(MembersFailed(cluster.members))
     cluster.deliver()

@@ -38,7 +38,7 @@ class SlateNode:
             self.values[key] = value
             size += len(line)
         if content and self.flushes:
-            # What a killed process wrote can be read and may not be on the disk: it is, before a client is told of it.
+            # A killed process may leave lines that can be read and are not on the disk: sync before a client reads.
             storage.fsync(LOG)
             storage.fsync_folder()
 
@@ -71,7 +71,7 @@ class SlateNode:
         self.ports.storage.append(LOG, json.dumps([key, value]).encode() + b"\n")
         if self.flushes:
             self.ports.storage.fsync(LOG)
-            self.ports.storage.fsync_folder()  # The log's name, when it is new; later this costs nothing.
+            self.ports.storage.fsync_folder()  # Makes the name of a new log durable; costs nothing later.
         self.values[key] = value
         for copy in self.members[1:]:
             self.ports.network.send(copy, Copy(key, value))

@@ -33,18 +33,12 @@ def test_a_primary_answers_and_tells_the_others() -> None:
     assert ports.sent == [("byzantium", Copy("k", 7)), ("client", Answer(1))]
 
 
-def test_a_torn_last_line_is_cut_off() -> None:
+@pytest.mark.parametrize(
+    "damage", [b'["k", ', b'["k", \0\0\0\n["k", 9]\n'], ids=["torn last line", "zeros before a line"]
+)
+def test_the_log_is_read_up_to_its_first_damaged_line(damage: bytes) -> None:
     ports = FakePorts("athens")
-    ports.storage.append("log", b'["k", 7]\n["k", ')
-    node = SlateNode(ports, ("athens",), flushes=True)
-    node.start()
-    assert node.values == {"k": 7}
-    assert ports.storage.read("log") == b'["k", 7]\n'
-
-
-def test_nothing_is_read_after_zeros_in_the_middle_of_the_log() -> None:
-    ports = FakePorts("athens")
-    ports.storage.append("log", b'["k", 7]\n["k", \0\0\0\n["k", 9]\n')
+    ports.storage.append("log", b'["k", 7]\n' + damage)
     node = SlateNode(ports, ("athens",), flushes=True)
     node.start()
     assert node.values == {"k": 7}

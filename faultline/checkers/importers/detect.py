@@ -20,6 +20,8 @@ _PATTERNS = (
     ("jepsen-json", re.compile(rb'\[?\s*\{\s*"')),
     ("jepsen-edn", re.compile(rb"[\[(]?(?:[\s,]|;[^\n]*\n)*(?:#[\w.]+\s*)?\{\s*(?:\}|[:#])")),
 )
+# Possessive: two adjacent runs of white space that can share one run in any way cost its square.
+_JSON = re.compile(rb'\s*+\[?+\s*+\{\s*+"')
 _JEPSEN_LINE = re.compile(rb"^INFO\s+jepsen\.util - ", re.MULTILINE)
 _EMPTY = re.compile(rb"\[\s*\]|\(\s*\)")
 
@@ -55,7 +57,7 @@ def _is_own_folder(path: Path) -> bool:
 
 def looks_like_json(path: Path) -> bool:
     """Return whether a history of maps is written in JSON rather than EDN."""
-    return re.match(rb'\s*\[?\s*\{\s*"', _beginning(path)) is not None
+    return _JSON.match(_beginning(path)) is not None
 
 
 def is_history(path: Path) -> bool:

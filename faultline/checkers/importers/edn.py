@@ -41,6 +41,7 @@ _TOKEN = re.compile(
     | [\[\](){}]
     | \\ (?: \w [^\s,"\[\](){};]* | \S )   # a character
     | [^\s,"\[\](){};]+                     # any other atom
+    | \Z                                    # the end: without it, a long run of separators there costs its square
     )
     """,
     re.VERBOSE | re.DOTALL,
@@ -97,14 +98,15 @@ class EdnReader:
             return []
         text = self._tail.take()
         end = max(map(text.rfind, " \n,]})")) + 1
-        tokens = _TOKEN.findall(text, 0, end)
+        tokens = _tokens(text, end)
         open_token = tokens.pop() if tokens and _is_open(tokens[-1]) else ""
         self._tail.keep(open_token + text[end:])
         return self._read(tokens)
 
     def finish(self) -> list[Any]:
         """Return the last forms, when no more text comes. Raise EdnError when something is still open."""
-        forms = self._read(_TOKEN.findall(self._tail.take()))
+        text = self._tail.take()
+        forms = self._read(_tokens(text, len(text)))
         kind, opener, _ = self._frames[-1]
         if kind != _FILE:
             raise EdnError(f"the text ends within {_within(opener)}")
@@ -150,7 +152,8 @@ class EdnReader:
         if _CLOSED_BY.get(opener) != token:
             raise EdnError(f"`{token}` within {_within(opener)}")
         if kind == _WRAPPER:
-            self._frames = [(_FILE, "", _NothingMore())]
+            # In place: `_read` holds this list while it goes through the tokens.
+            self._frames[:] = [(_FILE, "", _NothingMore())]
             return
         self._frames[-1][2].append(_BUILDERS[opener](items))
         self._resolve()
@@ -173,6 +176,14 @@ class _NothingMore(list[Any]):
 
 def _within(opener: str) -> str:
     return _NAMES.get(opener, f"the tag {opener}")
+
+
+def _tokens(text: str, end: int) -> list[str]:
+    """Return the tokens of the first `end` characters of `text`."""
+    tokens = _TOKEN.findall(text, 0, end)
+    while tokens and not tokens[-1]:
+        tokens.pop()
+    return tokens
 
 
 def _is_open(token: str) -> bool:

@@ -21,7 +21,7 @@ from faultline.harness.outcome import CAS_MISMATCH
 
 __all__ = ["events", "read"]
 
-_LINE = re.compile(r"^INFO\s+jepsen\.util - (\d{1,18})\s+:(invoke|ok|fail|info)\s+:(read|write|cas)\s+(.+?)\s*$")
+_LINE = re.compile(r"^INFO\s+jepsen\.util - (\d{1,18})\s+:(invoke|ok|fail|info)\s+:(read|write|cas)\s+(\S.*)$")
 _PAIR = re.compile(r"^\[(-?\d{1,18}) (-?\d{1,18})\]$")
 _INTEGER = re.compile(r"^-?\d{1,18}$")
 
@@ -40,7 +40,7 @@ def _event(line: str) -> dict[str, Any]:
     match = _LINE.match(line)
     if match is None:
         raise EventError(f"this is not an operation of a Jepsen log: {line[:80]!r}")
-    kind, f, text = match[2], match[3], match[4]
+    kind, f, text = match[2], match[3], match[4].rstrip()
     event = {"process": int(match[1]), "type": kind, "f": f}
     if kind in ("invoke", "ok"):
         return event | {"value": _value(f, text)}

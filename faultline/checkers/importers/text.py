@@ -34,7 +34,7 @@ LONGEST_CHARACTERS = 1 << 28
 
 _TOO_LONG = f"one event has more than {LONGEST_CHARACTERS >> 20} Mi characters"
 _PIECE = 1 << 20
-_LONG = 1 << 16
+_LONG = 1 << 12
 
 
 class EventSource(Protocol):
@@ -115,7 +115,7 @@ class Forms:
             try:
                 seen += len(reader.feed(text))
             except ValueError:
-                break  # The line is damaged behind the event, which was read from it before.
+                break  # The event is on this line, before the damage.
             if seen >= number:
                 break
         return line

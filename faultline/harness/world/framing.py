@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import struct
 
-__all__ = ["MAX_FRAME_BYTES", "FrameDecoder", "FrameError", "encode_frame"]
+__all__ = ["LENGTH_BYTES", "MAX_FRAME_BYTES", "FrameDecoder", "FrameError", "encode_frame"]
 
 MAX_FRAME_BYTES = 16 * 1024 * 1024
 """The longest payload a frame may carry."""
 
 _LENGTH = struct.Struct(">I")
+
+LENGTH_BYTES = _LENGTH.size
+"""The size of the length before each payload."""
 
 
 class FrameError(Exception):

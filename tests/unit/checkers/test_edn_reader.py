@@ -90,9 +90,11 @@ def test_what_is_no_edn_is_refused_with_its_cause(text, cause, piece):
         forms_of(text, piece)
 
 
-def test_nothing_may_follow_the_vector_around_the_history():
+@pytest.mark.parametrize("rest", ["{:a 2}", "2 ", '"x" ', "nil\n"])
+@pytest.mark.parametrize("piece", [1, 1 << 20])
+def test_nothing_may_follow_the_vector_around_the_history(rest, piece):
     with pytest.raises(EdnError, match="text follows the end of the history"):
-        forms_of("[{:a 1}] {:a 2}", unwrap=True)
+        forms_of(f"[{{:a 1}}] {rest}", piece, unwrap=True)
 
 
 def test_a_string_of_ten_megabytes_is_one_value():

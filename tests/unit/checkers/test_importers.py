@@ -315,6 +315,15 @@ def test_a_broken_history_is_refused_with_file_line_and_cause(tmp_path, text, ca
     assert refused.value.message.startswith(f"{path}, {cause}")
 
 
+def test_a_refused_event_is_told_by_its_line_though_the_line_is_damaged_later(tmp_path):
+    path = tmp_path / "history.edn"
+    far = " " * 2_000_000
+    path.write_text(f"[{READ}\n {{:type :ok, :process 1, :f :read}}{far}]]")
+    with pytest.raises(UsageError) as refused:
+        check_file(path, "jepsen-edn")
+    assert refused.value.message.startswith(f"{path}, line 2: process 1 completes 'read', but it has invoked no")
+
+
 @pytest.mark.parametrize("text", ["", "[]", "; nothing here\n", "()"])
 def test_a_history_without_operations_proves_nothing(tmp_path, text):
     path = tmp_path / "history.edn"

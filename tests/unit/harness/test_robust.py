@@ -5,23 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from toy_plans import toy_plan
 
-from faultline.harness.plan import Plan, PlannedOperation
+from faultline.harness.plan import Plan
 from faultline.harness.robust import COST_MAX, ENOUGH_SEEDS, OTHER_SEEDS, RUN_COST, failing_seeds, robust_plan
 from faultline.reports.sentences import other_seeds_sentence
-
-
-def plan_of(operations: int) -> Plan:
-    return Plan(
-        system="toy",
-        workload="register",
-        seed=100,
-        nodes=("athens",),
-        workers=1,
-        operations=tuple(PlannedOperation(0, number, "read") for number in range(operations)),
-        heal_us=1,
-        end_us=2,
-    )
 
 
 @pytest.mark.parametrize("failing", [0, 7, 12])
@@ -32,20 +20,20 @@ def test_the_share_is_that_of_the_twelve_seeds_that_follow(failing: int) -> None
         seeds.append(plan.seed)
         return plan.seed <= 100 + failing
 
-    assert failing_seeds(plan_of(3), still_fails) == failing
+    assert failing_seeds(toy_plan(3), still_fails) == failing
     assert seeds == list(range(101, 113))
 
 
 def test_of_the_plans_on_the_way_the_smallest_tried_that_is_robust_is_taken() -> None:
-    steps = [plan_of(size) for size in (20, 10, 9, 8, 7, 6, 5, 4)]
+    steps = [toy_plan(size) for size in (20, 10, 9, 8, 7, 6, 5, 4)]
     found = robust_plan(steps, lambda plan: len(plan.operations) >= 7 and plan.seed != 101)
     assert found is not None
     assert (len(found.plan.operations), found.plan.seed, found.failing_seeds) == (7, 100, 11)
 
 
 def test_nine_of_twelve_are_not_enough_and_ten_are() -> None:
-    assert robust_plan([plan_of(3)], lambda plan: plan.seed > 100 + OTHER_SEEDS - ENOUGH_SEEDS) is not None
-    assert robust_plan([plan_of(3)], lambda plan: plan.seed > 101 + OTHER_SEEDS - ENOUGH_SEEDS) is None
+    assert robust_plan([toy_plan(3)], lambda plan: plan.seed > 100 + OTHER_SEEDS - ENOUGH_SEEDS) is not None
+    assert robust_plan([toy_plan(3)], lambda plan: plan.seed > 101 + OTHER_SEEDS - ENOUGH_SEEDS) is None
 
 
 def test_the_search_costs_no_more_than_it_may() -> None:
@@ -55,7 +43,7 @@ def test_the_search_costs_no_more_than_it_may() -> None:
         costs.append(RUN_COST + len(plan.operations))
         return plan.seed % 4 > 0
 
-    assert robust_plan([plan_of(size) for size in range(800, 0, -1)], still_fails) is None
+    assert robust_plan([toy_plan(size) for size in range(800, 0, -1)], still_fails) is None
     assert sum(costs) <= COST_MAX
 
 

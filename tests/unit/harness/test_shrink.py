@@ -2,30 +2,17 @@
 
 import msgspec
 import pytest
+from toy_plans import toy_plan
 
 from faultline.harness.judge import judge
 from faultline.harness.minimal import keep_minimal_run
-from faultline.harness.plan import Plan, PlannedFault, PlannedOperation
+from faultline.harness.plan import Plan
 from faultline.harness.planning import RunRequest, make_plan
 from faultline.harness.run import run_simulated
 from faultline.harness.shrink import Shrunk, minimize, same_violation, shrink
 from faultline.registry import resolve
 
 STALE_READ = "linearizability/stale-read"
-
-
-def plan_of(operations: int, faults: int) -> Plan:
-    return Plan(
-        system="toy",
-        workload="register",
-        seed=1,
-        nodes=("athens",),
-        workers=1,
-        operations=tuple(PlannedOperation(0, number, "write", "k0", number) for number in range(operations)),
-        faults=tuple(PlannedFault("kill", number, 1) for number in range(faults)),
-        heal_us=1_000,
-        end_us=2_000,
-    )
 
 
 @pytest.mark.parametrize("needed", [{3}, {0, 99}, {17, 18, 60}, set(range(0, 100, 9))])
@@ -53,12 +40,12 @@ def test_a_plan_shrinks_to_the_faults_and_operations_that_matter():
         values = {operation.value for operation in plan.operations}
         return {5, 150} <= values and any(fault.at_us == 3 for fault in plan.faults)
 
-    shrunk = shrink(plan_of(200, 10), still_fails)
+    shrunk = shrink(toy_plan(200, 10), still_fails)
     assert [operation.value for operation in shrunk.plan.operations] == [5, 150]
     assert [fault.at_us for fault in shrunk.plan.faults] == [3]
     assert shrunk.complete
     assert shrunk.plan == msgspec.structs.replace(
-        plan_of(200, 10), operations=shrunk.plan.operations, faults=shrunk.plan.faults
+        toy_plan(200, 10), operations=shrunk.plan.operations, faults=shrunk.plan.faults
     ), "nothing else of the plan has changed"
 
 
@@ -69,7 +56,7 @@ def test_a_spent_budget_is_admitted_and_what_was_reached_still_fails():
         calls.append(plan)
         return {5, 150} <= {operation.value for operation in plan.operations}
 
-    shrunk = shrink(plan_of(200, 10), still_fails, runs_max=12)
+    shrunk = shrink(toy_plan(200, 10), still_fails, runs_max=12)
     assert not shrunk.complete
     assert shrunk.runs == len(calls) == 12
     assert still_fails(shrunk.plan)

@@ -1,4 +1,4 @@
-"""What the invariants of `emergent-leader` refuse and what they let pass."""
+"""Event sequences that the invariants of `emergent-leader` accept, and sequences that they report as breaches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the invariants of replicated groups refuse and what they let pass, in memory and as read from a trace file."""
+"""Event sequences that the invariants of replicated groups accept or report, in memory and read from a trace file."""
 
 from __future__ import annotations
 

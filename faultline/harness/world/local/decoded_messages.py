@@ -12,13 +12,12 @@ from typing import overload
 import msgspec
 
 from faultline.harness.run_record import MessageRecord
+from faultline.harness.world.framing import LENGTH_BYTES
 from faultline.harness.world.local.kept_messages import LOST_S, KeptMessages
 from faultline.harness.world.local.wire import MessageCodec, WireError
 from faultline.harness.world.ports import Link
 
 __all__ = ["DecodedMessages"]
-
-_LENGTH_BYTES = 4
 
 
 class DecodedMessages(Sequence[MessageRecord]):
@@ -40,7 +39,7 @@ class DecodedMessages(Sequence[MessageRecord]):
 
     def _record(self, link: Link, frame: bytes, sent_s: float, received_s: float) -> MessageRecord:
         try:
-            message = self._codec.decode(frame[_LENGTH_BYTES:])
+            message = self._codec.decode(frame[LENGTH_BYTES:])
             name, text = type(message).__name__, str(message)
         except WireError as error:
             name, text = "unreadable", str(error)

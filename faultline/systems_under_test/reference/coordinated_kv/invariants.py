@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 _SETTLED_US = 6_000_000
-"""The longest drawn lease, 2.4 s, which runs anew when the core is back, and three requests of 1.2 s that were lost."""
+"""The longest drawn lease (2.4 s), which starts anew when the core is back, and three lost requests of 1.2 s each."""
 
 _Copy = tuple[int, int]
 """The generation of a copy, and the number of its writes."""
@@ -71,7 +71,7 @@ class OneOwnerPerGeneration(ReportingInvariant):
                 self._breach(report, time_us, node, sentence)
 
     def _observe_served(self, time_us: int, node: str, event: RequestServed, report: Report) -> None:
-        # Without a lease an answer may be late: all in sync confirmed it before one of them led, but were heard after.
+        # Without a lease a former leader may answer late: all in sync had confirmed before one of them became leader.
         generation, server = self._served.get(event.partition, (0, node))
         if (event.under_lease and event.generation < generation) or (event.generation == generation and node != server):
             sentence = (

@@ -76,8 +76,8 @@ class CoordinationService:
     functions = (*FUNCTIONS, *SERVICE_FUNCTIONS)
     usual_workload = "locks"
     usual_nodes = 3
-    # A watcher catches up by as many events with each confirmation as it may leave unconfirmed: by one every 600 ms it
-    # is not told of everything in the time that a run waits after the heal.
+    # With each confirmation a watcher catches up by as many events as it may leave unconfirmed. One event every 600 ms
+    # is too slow to catch up before the run ends.
     domains = Domains(
         options={"watch_unconfirmed_max": ("6", "25", "50", "200", "400"), "watch_confirm_ms": ("37", "75", "300")}
     )

@@ -27,8 +27,8 @@ _CLOCK_PERCENT = 115
 class VersionsNameOneList(ReportingInvariant):
     """Two sides of a cut may use one version number; one coordinator never does so twice.
 
-    A start that dies before its incarnation is durable has told no other node, and the next start is the same
-    incarnation: it may use the versions again that no other node followed.
+    A node that dies before its incarnation is durable has sent nothing. Its next start has the same incarnation, and
+    may reuse the versions that no other node followed.
     """
 
     id = "EL-I3"
@@ -44,10 +44,8 @@ class VersionsNameOneList(ReportingInvariant):
     ) -> None:
         """Compare with the first membership of that version of that coordinator."""
         if isinstance(event, NodeStarted):
-            again = [place for place in self._lists if place[:2] == (node, event.instance)]
-            for place in again:
-                if place not in self._followed:
-                    del self._lists[place]
+            own = (node, event.instance)
+            self._lists = {at: made for at, made in self._lists.items() if at[:2] != own or at in self._followed}
             return
         membership = event.membership
         maker = membership.coordinator
