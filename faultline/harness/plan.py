@@ -93,8 +93,10 @@ class Weather(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """The ordinary conditions of a simulated run, before any fault. All zero is the calm universe.
 
     `client_distance_us_max` puts clients at distances of their own from each node, up to that much one way. A `disk` is
-    `journaled`, as it is when unset, or behind a `page-cache`. Fields that came later are unset by default and then not
-    written, so that the digests of other plans do not depend on them.
+    `journaled`, as it is when unset, or behind a `page-cache`. `late` is the share of the messages that come seconds
+    after they were sent, `reset` the share of those in the middle of which their connection breaks; unset, both are 0.
+    Fields that came later are unset by default and then not written, so that the digests of other plans do not depend
+    on them.
     """
 
     latency_us_min: _Delay = 300
@@ -106,6 +108,8 @@ class Weather(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     drift_ppm_max: _Drift = 100
     client_distance_us_max: _Delay = 0
     disk: Literal["journaled", "page-cache"] | msgspec.UnsetType = msgspec.UNSET
+    late: _Share | msgspec.UnsetType = msgspec.UNSET
+    reset: _Share | msgspec.UnsetType = msgspec.UNSET
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):

@@ -2,9 +2,10 @@
 
 A run is a sequence of numbered events, and the weather is a pure function of (seed, stream, time). So a second run of
 the same plan is equal to the first up to the event that it leaves out, and what differs afterwards is the consequence.
-Three kinds of events can be undone:
+Four kinds of events can be undone:
 
-- a *message* that arrives is lost;
+- a *message* that arrives, late or not, is lost;
+- a *reset* breaks no connection;
 - a *timer* that rings is not heard; one that repeats rings again after its interval;
 - a *flush* that ends has no effect, and the node's next one does its work.
 
@@ -25,13 +26,14 @@ from faultline.harness.world.simulated.scheduler import InterceptingScheduler, S
 
 __all__ = ["EventKind", "WorldEvent", "delaying", "observing", "undoing"]
 
-EventKind = Literal["message", "timer", "flush"]
+EventKind = Literal["message", "reset", "timer", "flush"]
 
 
 class WorldEvent(msgspec.Struct, frozen=True, kw_only=True):
     """An event that can be undone: the `number` it has in its run, its time, and the process (`place`) where it acts.
 
-    `name` is the type of a message or the callback of a timer; `source` and `sent_us` are those of a message.
+    `name` is the type of a message or the callback of a timer; `source`, `sent_us` and `late` are those of a message.
+    A reset acts at the `place` to which its link leads.
     """
 
     kind: EventKind
@@ -42,6 +44,7 @@ class WorldEvent(msgspec.Struct, frozen=True, kw_only=True):
     source: str = ""
     sent_us: int = 0
     summary: str = ""
+    late: bool = False
 
 
 def observing(see: Callable[[WorldEvent], None]) -> InterceptingScheduler:
@@ -94,8 +97,13 @@ def _described(event: ScheduledEvent) -> WorldEvent | None:
     """Return the event in words; None for one that cannot be undone or has no effect."""
     time_us, number, action, arguments = event
     owner = _owner(event)
-    if isinstance(owner, Link) and not owner.cut:
+    if isinstance(owner, Link):
+        if action == owner.reset:
+            return WorldEvent(kind="reset", number=number, time_us=time_us, place=owner.target, source=owner.source)
         message, sent_us = arguments
+        late = action == owner.arrive_late
+        if owner.cut if late else owner.loses(sent_us):
+            return None
         return WorldEvent(
             kind="message",
             number=number,
@@ -105,6 +113,7 @@ def _described(event: ScheduledEvent) -> WorldEvent | None:
             source=owner.source,
             sent_us=sent_us,
             summary=str(message),
+            late=late,
         )
     if isinstance(owner, SimulatedTimer) and owner.is_due:
         name = _name_of(owner.callback)

@@ -2,8 +2,11 @@
 
 Messages of one link arrive in the order they were sent (a single socket channel); messages of different links overtake
 each other as their latencies have it. A duplicate comes later and out of order, as a resend over a new connection.
-A cut loses whatever would arrive while it lasts. Messages between clients and nodes have short latencies of their own:
-long ones would only hide anomalies (Maelstrom's observation).
+A *late* message comes seconds after it was sent, instead of in its place or once more: the bytes of a connection that
+both ends have given up, and perhaps of processes that have restarted since. A *reset* breaks the connection in the
+middle of a message, and loses all that is under way on it; the ports tell neither end, as those of the real worlds do
+not. A cut loses whatever would arrive while it lasts. Messages between clients and nodes have short latencies of their
+own: long ones would only hide anomalies (Maelstrom's observation).
 """
 
 from __future__ import annotations
@@ -19,7 +22,10 @@ from faultline.harness.world.ports import NodeId
 from faultline.harness.world.simulated.scheduler import Scheduler
 from faultline.harness.world.weather import DRAW_RANGE, FIRST_ODD, MASK, SECOND_ODD, draw, salt, uniform
 
-__all__ = ["Link", "Links", "SimulatedNetwork"]
+__all__ = ["LATE_US", "Link", "Links", "SimulatedNetwork"]
+
+LATE_US = (500_000, 10_000_000)
+"""The bounds of the time between the sending of a late message and its arrival."""
 
 _HEALTHY = LinkQuality()
 _CLIENT_LATENCY_US_MIN = 100
@@ -34,8 +40,8 @@ class Link:
     """One directed link. Every message of a run passes here, so its state is at hand and the healthy way is short."""
 
     __slots__ = (
-        "_deliver", "_latency_us", "_salt", "_scheduler", "_span_us", "_traffic",
-        "cut", "last_arrival_us", "plain", "quality", "source", "target",
+        "_broken_us", "_deliver", "_late_salt", "_latency_us", "_reset_salt", "_salt", "_scheduler", "_span_us",
+        "_traffic", "cut", "last_arrival_us", "plain", "quality", "source", "target",
     )  # fmt: skip
 
     def __init__(
@@ -44,15 +50,18 @@ class Link:
         self._traffic = network
         self._scheduler = network.scheduler
         self._salt = salt(network.seed, "link", source, target)
+        self._late_salt = salt(network.seed, "late", source, target) if network.late else 0
+        self._reset_salt = salt(network.seed, "reset", source, target) if network.resets else 0
         self._latency_us = latency_us
         self._span_us = span_us
         self._deliver = deliver
         self.source = NodeId(source)
         self.target = target
         self.last_arrival_us = 0
+        self._broken_us = -1
         self.cut = False
         self.quality = _HEALTHY
-        self.plain = not network.weather.loss and not network.weather.duplicate
+        self.plain = network.is_plain
 
     def send(self, message: Any) -> None:
         """Put `message` on the link."""
@@ -67,22 +76,52 @@ class Link:
             if self._happens(0x10, now_us, self.quality.loss + self._traffic.weather.loss):
                 self._traffic.note(self, message, now_us, -1)
                 return
+            if self._late_salt and self._comes_late(message, now_us):
+                return
             arrival_us += self.quality.delay_us + (draw(self._salt ^ 0x80, now_us) * self.quality.jitter_us >> 24)
         if arrival_us < self.last_arrival_us:
             arrival_us = self.last_arrival_us
         self.last_arrival_us = arrival_us
         scheduler.sequence = sequence = scheduler.sequence + 1
         heappush(scheduler.heap, (arrival_us, sequence, self.arrive, (message, now_us)))
-        if not self.plain and self._happens(0x20, now_us, self.quality.duplicate + self._traffic.weather.duplicate):
+        if self.plain:
+            return
+        if self._happens(0x20, now_us, self.quality.duplicate + self._traffic.weather.duplicate):
             later_us = arrival_us + (draw(self._salt ^ 0x40, now_us) * _DUPLICATE_AFTER_US_MAX >> 24)
             scheduler.at(later_us, self.arrive, message, now_us)
+        if self._reset_salt and draw(self._reset_salt, now_us) < self._traffic.resets * DRAW_RANGE:
+            scheduler.at(uniform(self._reset_salt ^ 1, now_us, now_us, arrival_us), self.reset)
 
     def arrive(self, message: Any, send_us: int) -> None:
-        """Hand over a message that was sent at `send_us`, or lose it to a cut."""
+        """Hand over a message that was sent at `send_us`, or lose it to a cut or a reset."""
+        lost = self.loses(send_us)
         if self._traffic.records is not None:
-            self._traffic.note(self, message, send_us, -1 if self.cut else self._scheduler.now_us)
+            self._traffic.note(self, message, send_us, -1 if lost else self._scheduler.now_us)
+        if not lost:
+            self._deliver(self.source, message)
+
+    def arrive_late(self, message: Any, send_us: int) -> None:
+        """Hand over a late message, unless the link is cut; resets of later connections do not concern it."""
+        self._traffic.note(self, message, send_us, -1 if self.cut else self._scheduler.now_us, late=True)
         if not self.cut:
             self._deliver(self.source, message)
+
+    def loses(self, send_us: int) -> bool:
+        """Return whether a message of `send_us` that would arrive now is lost to a cut or a reset."""
+        return self.cut or send_us <= self._broken_us
+
+    def reset(self) -> None:
+        """Break the connection: what is under way is lost, between a client and a node in both directions."""
+        for link in self._traffic.connection_of(self):
+            link._broken_us = self._scheduler.now_us
+
+    def _comes_late(self, message: Any, now_us: int) -> bool:
+        """Send the message late if the weather says so. Return whether it does not come in its place as well."""
+        if draw(self._late_salt, now_us) >= self._traffic.late * DRAW_RANGE:
+            return False
+        later_us = now_us + uniform(self._late_salt ^ 1, now_us, *LATE_US)
+        self._scheduler.at(later_us, self.arrive_late, message, now_us)
+        return draw(self._late_salt ^ 2, now_us) < DRAW_RANGE // 2
 
     def _happens(self, variant: int, now_us: int, probability: float) -> bool:
         return probability > 0 and draw(self._salt ^ variant, now_us) < probability * DRAW_RANGE
@@ -91,7 +130,8 @@ class Link:
 class SimulatedNetwork:
     """All links of one world. Participants register by name with the function that takes their messages.
 
-    `records` keeps every message when it is a list; `sent` counts them, lost ones included.
+    `records` keeps every message when it is a list; `sent` counts them, lost ones included. `late` and `resets` are the
+    shares of the weather; `is_plain` tells that it loses, repeats and delays no message.
     """
 
     def __init__(
@@ -101,6 +141,9 @@ class SimulatedNetwork:
         self.weather = weather
         self.seed = seed
         self.sent = 0
+        self.late = weather.late or 0.0
+        self.resets = weather.reset or 0.0
+        self.is_plain = not (weather.loss or weather.duplicate or self.late or self.resets)
         self.records: list[MessageRecord] | None = [] if record else None
         self._nodes = frozenset(nodes)
         self._receivers: dict[str, Deliver] = {}
@@ -117,11 +160,17 @@ class SimulatedNetwork:
             links = self._links[source] = Links(self, source)
         return links
 
-    def note(self, link: Link, message: Any, send_us: int, receive_us: int) -> None:
+    def note(self, link: Link, message: Any, send_us: int, receive_us: int, *, late: bool = False) -> None:
         """Record a message, when records are kept; `receive_us` is -1 for a lost one."""
         if self.records is not None:
             name = type(message).__name__
-            self.records.append(MessageRecord(link.source, link.target, name, send_us, receive_us, str(message)))
+            self.records.append(MessageRecord(link.source, link.target, name, send_us, receive_us, str(message), late))
+
+    def connection_of(self, link: Link) -> tuple[Link, ...]:
+        """Return the links of the connection: nodes have one for each direction, a client and a node have one."""
+        if link.source in self._nodes and link.target in self._nodes:
+            return (link,)
+        return link, self.links_from(link.target)[link.source]
 
     def set_cut(self, source: str, target: str, cut: bool) -> None:
         self._require(source, target).cut = cut
@@ -132,7 +181,7 @@ class SimulatedNetwork:
     def set_quality(self, source: str, target: str, quality: LinkQuality) -> None:
         link = self._require(source, target)
         link.quality = quality
-        link.plain = quality == _HEALTHY and not self.weather.loss and not self.weather.duplicate
+        link.plain = quality == _HEALTHY and self.is_plain
 
     def quality(self, source: str, target: str) -> LinkQuality:
         return self._require(source, target).quality
