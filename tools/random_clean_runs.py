@@ -2,6 +2,7 @@
 
     python tools/random_clean_runs.py --runs 20000 --seed 1 --processes 2
     python tools/random_clean_runs.py --runs 1 --first 4711          one run again, by its number
+    python tools/random_clean_runs.py --weather late=0.01            the same runs in this weather
 
 Every run has a number, and follows from that number and `--seed` alone: system, workload, fault sets and the seed of
 the run are drawn, and drawn again where planning refuses them; the rest is the universe of that seed
@@ -29,7 +30,9 @@ import msgspec
 
 from faultline.campaign.default_campaign import usual_workloads
 from faultline.campaign.engine import default_engine
+from faultline.cli.options import as_options
 from faultline.harness.commands import run_command
+from faultline.harness.conditions import Settings
 from faultline.harness.errors import UsageError
 from faultline.harness.planning import RunRequest
 from faultline.harness.verdict import Verdict
@@ -95,6 +98,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--system", choices=sorted(systems()), help="draw this system only")
+    parser.add_argument("--weather", action="append", default=[], metavar="NAME=VALUE", help="in every universe")
     parser.add_argument("--every", type=int, default=500, help="print the progress after that many runs")
     parser.add_argument("--record", type=Path, default=RECORD)
     return parser.parse_args()
@@ -103,7 +107,8 @@ def _arguments() -> argparse.Namespace:
 def _all_runs(arguments: argparse.Namespace) -> Iterator[Ran]:
     """Yield every run in the order of the numbers."""
     numbers = range(arguments.first, arguments.first + arguments.runs)
-    tasks = [(arguments.seed, number, arguments.system or "") for number in numbers]
+    weather = as_options(tuple(arguments.weather), "--weather")
+    tasks = [(arguments.seed, number, arguments.system or "", weather) for number in numbers]
     if arguments.processes == 1:
         yield from map(_run_task, tasks)
         return
@@ -118,7 +123,7 @@ def _processor_s() -> float:
     return sum(os.times()[:4])
 
 
-def _run_task(task: tuple[int, int, str]) -> Ran:
+def _run_task(task: tuple[int, int, str, Settings]) -> Ran:
     return run_number(*task)
 
 
@@ -142,11 +147,13 @@ def _in_words(ran: list[Ran]) -> str:
     return ", ".join(f"{count} {name}" for name, count in _counted(one.verdict.value for one in ran).items())
 
 
-def run_number(seed: int, number: int, system: str = "") -> Ran:
-    """Return the run `number` of the random campaign `seed`, of `system` if one is named."""
+def run_number(seed: int, number: int, system: str = "", weather: Settings | None = None) -> Ran:
+    """Return the run `number` of the random campaign `seed`, of `system` if one is named, with `weather` if given."""
     engine, refused = default_engine("simulated"), 0
     for attempt in range(_DRAWS_MAX):
         request = draw(Random(f"{seed}/{number}/{attempt}"), system)
+        if weather:
+            request = msgspec.structs.replace(request, weather={**weather})
         try:
             parts = engine.resolve(request)
             plan = engine.plan(request, parts)

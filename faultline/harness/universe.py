@@ -60,8 +60,13 @@ WEATHER: dict[str, tuple[int | float, ...]] = {
     "duplicate": (0.02, 0.1),
     "drift_ppm_max": (0, 500, 1_000),
     "client_distance_us_max": (5_000, 20_000),
+    "late": (0.001, 0.01),
+    "reset": (0.001, 0.01),
 }
 """The values from which each field of `Weather` is drawn, apart from its calm one, which is always possible."""
+
+_STREAMS_OF_THEIR_OWN = ("late", "reset")
+"""The fields that came later: their draws move none of those that universes had before."""
 
 _NODES = (3, 3, 3, 4, 5, 5, 6, 7, 9)
 _WORKERS = (2, 3, 5, 5, 8, 10)
@@ -122,8 +127,9 @@ def draws(request: RunRequest, system: NodeSystem, functions: tuple[str, ...]) -
     kept = _kept(request, system, functions)
     values = option_values(system, domains)
     for attempt in range(DRAWS_MAX):
-        rng = Random(chance_of_text("universe", request.cell, request.seed, attempt))
-        yield _draw(replace(request, options=kept), domains, values, rng)
+        name = ("universe", request.cell, request.seed, attempt)
+        streams = {field: Random(chance_of_text(*name, field)) for field in _STREAMS_OF_THEIR_OWN}
+        yield _draw(replace(request, options=kept), domains, values, Random(chance_of_text(*name)), streams)
 
 
 def calm_options(request: RunRequest, parts: Parts) -> dict[str, str]:
@@ -140,6 +146,7 @@ def calm_universe(plan: Plan, system: NodeSystem) -> dict[str, str]:
     calm |= {f"option.{name}": description.default for name, description in all_options(system).items()}
     for field in WEATHER:
         name, number = f"weather.{field}", getattr(Weather(), field)
+        number = 0.0 if number is msgspec.UNSET else number
         # A domain may have 0 where the weather has 0.0: they are the same value.
         calm[name] = drawn[name] if drawn.get(name) == f"{number:g}" else str(number)
     return {name: calm[name] for name in drawn if name in calm}
@@ -182,13 +189,22 @@ def option_values(system: NodeSystem, domains: Domains) -> dict[str, tuple[str, 
     return {name: tuple(dict.fromkeys((known[name].default, *each))) for name, each in values.items() if each}
 
 
-def _draw(request: RunRequest, domains: Domains, values: Mapping[str, tuple[str, ...]], rng: Random) -> Drawn:
-    """Return one universe. Every choice is drawn whether it is used or not, so that holding one moves no other."""
+def _draw(
+    request: RunRequest,
+    domains: Domains,
+    values: Mapping[str, tuple[str, ...]],
+    rng: Random,
+    streams: Mapping[str, Random],
+) -> Drawn:
+    """Return one universe. Every choice is drawn whether it is used or not, so that holding one moves no other.
+
+    Fields of the weather that have one of the `streams` are drawn from it, all else from `rng`.
+    """
     numbers = {name: rng.choice(getattr(domains, name)) for name in DRAWN_NUMBERS}
     numbers = {name: number for name, number in numbers.items() if name not in (request.held or ())}
     faults = _some_packages(request.faults, rng)
     given = request.weather or {}
-    weather = {name: value for name, value in _weather(domains, rng).items() if name not in given}
+    weather = {name: value for name, value in _weather(domains, rng, streams).items() if name not in given}
     kept = flat_options(request.options)
     options = {name: value for name, value in _options(values, rng).items() if name not in kept}
     drawn = {name: str(number) for name, number in numbers.items()}
@@ -207,10 +223,10 @@ def _some_packages(names: tuple[str, ...], rng: Random) -> tuple[str, ...]:
     return tuple(name for name in names if name in chosen)
 
 
-def _weather(domains: Domains, rng: Random) -> dict[str, int | float]:
+def _weather(domains: Domains, rng: Random, streams: Mapping[str, Random]) -> dict[str, int | float]:
     share = rng.choice(_SHARES_OF_WEATHER)
-    fields = {name: domains.weather.get(name, values) for name, values in WEATHER.items()}
-    return {name: rng.choice(values) for name, values in fields.items() if values and rng.random() < share}
+    fields = {name: (domains.weather.get(name, values), streams.get(name, rng)) for name, values in WEATHER.items()}
+    return {name: own.choice(values) for name, (values, own) in fields.items() if values and own.random() < share}
 
 
 def _options(values: Mapping[str, tuple[str, ...]], rng: Random) -> dict[str, str]:

@@ -10,7 +10,8 @@ In a real world times are those of the machine, taken between the processes: a c
 no two steps share a moment. There the last receipt from each process may be the trigger.
 
 A *heartbeat* is a message that a timer sends over and over: no message triggered it, its text is the same but for its
-numbers, and its kind comes at even distances. A message that only answers heartbeats is one as well.
+numbers, and its kind comes at even distances. A message that only answers heartbeats is one as well; a late one is
+none.
 """
 
 from __future__ import annotations
@@ -124,7 +125,11 @@ def _between(steps: Sequence[tuple[int, int]], first_us: int, last_us: int) -> l
 def heartbeats_of(messages: Sequence[MessageRecord], triggers: Triggers, processes: Iterable[str]) -> set[int]:
     """Return the places of the heartbeats among the messages between `processes`, the nodes."""
     nodes = set(processes)
-    inner = [place for place, message in enumerate(messages) if message.source in nodes and message.target in nodes]
+    inner = [
+        place
+        for place, message in enumerate(messages)
+        if message.source in nodes and message.target in nodes and not message.late
+    ]
     kinds = {place: _kind(messages[place]) for place in inner}
     usual = {kind for kind, number in Counter(kinds.values()).items() if number >= _LEAST_REPEATED}
     repeated = sorted((place for place in inner if kinds[place] in usual), key=lambda place: messages[place].send_us)

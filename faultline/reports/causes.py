@@ -12,7 +12,7 @@ from faultline.reports.text import count, shorten, time_point, visible
 
 __all__ = ["causes_lines"]
 
-_KINDS: tuple[CausalKind, ...] = ("fault", "operation", "message", "flush", "timer")
+_KINDS: tuple[CausalKind, ...] = ("fault", "operation", "message", "reset", "flush", "timer")
 _PLURALS = {"flush": "flushes"}
 _IN_TIME = "in time"
 _TEXT_LIMIT = 160
@@ -61,7 +61,10 @@ def _text(group: Sequence[NecessaryPart], record: RunRecord, decimals: int) -> s
         return operation_sentence(_row_of(part.place, record), decimals)
     if event.kind == "message":
         message = MessageRecord(event.source, event.place, event.name, event.sent_us, event.time_us, event.summary)
-        return f"{event.source} → {event.place}: {message_text(message)}"
+        late = f", late: sent {time_point(event.sent_us, decimals)}" if event.late else ""
+        return f"{event.source} → {event.place}: {message_text(message)}{late}"
+    if event.kind == "reset":
+        return f"{event.source} → {event.place}: the connection breaks"
     if event.kind == "flush":
         return f"{event.place}: a flush ends"
     rings = "rings" if len(group) == 1 else f"rings {len(group)} times until {time_point(group[-1].time_us, decimals)}"

@@ -4,9 +4,11 @@
     3.0371 s       ●          │            │      client 2: write 10
     3.0374 s       ├─────────▶│            │      ClientRequest
     3.0391 s       │          ├────────────✕      ReplicationRequest, lost
+    3.0402 s       │          ◀────────────┤      Heartbeat, late: sent 1.0231 s
 
 It is for a terminal or a ticket, which cannot show the drawing of `space_time`. It has the same messages, chosen by
-cause (`message_choice`), in the order in which they were sent; a line counts those that were left out.
+cause (`message_choice`), in the order in which they were sent; a late one stands where it arrives, and where it was sent
+if that is shown. A line counts those that were left out.
 """
 
 from __future__ import annotations
@@ -49,7 +51,7 @@ def sequence_lines(shown: Shown, *, width: int = 0) -> list[str]:
         [
             *_faults(shown, next(iter(names))),
             *(line for row in shown.rows for line in _operation(row, len({row.key for row in shown.rows}) > 1)),
-            *map(_message, shown.messages.drawn),
+            *(line for message in shown.messages.drawn for line in _message(message, shown)),
         ],
         key=lambda line: line.time_us,
     )
@@ -78,10 +80,15 @@ def _operation(row: Row, with_key: bool) -> list[_Line]:
     return [begins, _Line(row.complete_us, end, end, f"{name}: {label}, answered", "■")]
 
 
-def _message(message: MessageRecord) -> _Line:
-    lost = message.receive_us < 0
-    text = f"{message.name}{', lost' if lost else ''}"
-    return _Line(message.send_us, message.source, message.target, text, "✕" if lost else "▶")
+def _message(message: MessageRecord, shown: Shown) -> list[_Line]:
+    sent_us, received_us, ends = message.send_us, message.receive_us, (message.source, message.target)
+    if received_us < 0:
+        return [_Line(sent_us, *ends, f"{message.name}, lost", "✕")]
+    if not message.late:
+        return [_Line(sent_us, *ends, message.name)]
+    leaves = _Line(sent_us, *ends, f"{message.name}, late: received {time_point(received_us, 4)}", "…")
+    arrives = _Line(received_us, *ends, f"{message.name}, late: sent {time_point(sent_us, 4)}")
+    return [line for line in (leaves, arrives) if shown.start_us <= line.time_us <= shown.stop_us]
 
 
 def _faults(shown: Shown, lane: str) -> list[_Line]:

@@ -216,7 +216,8 @@ def _message(scene: Scene, message: MessageRecord, taken: list[_Box]) -> Markup:
     parts = [tag("line", x1=x1, y1=source, x2=x2, y2=y2, class_="wire"), _head(x1, source, x2, y2, lost)]
     if len(scene.messages) <= _MOST_NAMED:
         parts += _message_name(shorten(message.name, 20), (x1, source), (x2, y2), taken)
-    return group(_message_sentence(message, scene.decimals), *parts, class_="message lost" if lost else "message")
+    kind = "message lost" if lost else "message late" if message.late else "message"
+    return group(_message_sentence(message, scene.decimals), *parts, class_=kind)
 
 
 def _message_name(name: str, start: tuple[float, float], stop: tuple[float, float], taken: list[_Box]) -> list[Markup]:
@@ -244,7 +245,8 @@ def _overlap(one: _Box, other: _Box) -> bool:
 def _message_sentence(message: MessageRecord, decimals: int) -> str:
     way = f"{value_text(message.source, 40)} → {value_text(message.target, 40)}"
     what = value_text(message_text(message), 160)
-    end = "lost" if message.receive_us < 0 else f"received {time_point(message.receive_us, decimals)}"
+    received = f"{'late, ' if message.late else ''}received {time_point(message.receive_us, decimals)}"
+    end = "lost" if message.receive_us < 0 else received
     return f"{way}: {what}, sent {time_point(message.send_us, decimals)}, {end}"
 
 

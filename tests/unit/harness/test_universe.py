@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import dataclasses
 from typing import Any
 
 import msgspec
@@ -29,12 +31,18 @@ def drawn(seed: int = 1, **asked: Any) -> Plan:
     return make_plan(request, resolve(request))
 
 
+def weather_text(weather: Weather, name: str) -> str:
+    """Return the value of a field as a universe tells it: a share that is unset is 0."""
+    value = getattr(weather, name)
+    return "0.0" if value is msgspec.UNSET else str(value)
+
+
 def values_in(plan: Plan) -> dict[str, str]:
     """Return every value of `plan` by the name that a universe gives it, faults apart."""
     options = all_options(load_system(plan.system))
     tuned = dict(part.split(":") for part in plan.options.get("tuning", "").split(",") if part)
     found = {f"option.{name}": tuned.get(name, plan.options.get(name, one.default)) for name, one in options.items()}
-    found |= {f"weather.{name}": str(getattr(plan.weather, name)) for name in WEATHER}
+    found |= {f"weather.{name}": weather_text(plan.weather, name) for name in WEATHER}
     return found | {"nodes": str(len(plan.nodes)), "workers": str(plan.workers)}
 
 
@@ -55,7 +63,7 @@ def test_every_drawn_value_stands_in_its_place_in_the_plan() -> None:
 def test_what_is_not_drawn_is_calm() -> None:
     calm_options = {name: one.default for name, one in all_options(load_system("consistent-core")).items()}
     calm = {f"option.{name}": value for name, value in calm_options.items()}
-    calm |= {f"weather.{name}": str(getattr(Weather(), name)) for name in WEATHER}
+    calm |= {f"weather.{name}": weather_text(Weather(), name) for name in WEATHER}
     for seed in range(12):
         plan = drawn(seed)
         others = {name: value for name, value in values_in(plan).items() if name not in (plan.universe or {})}
@@ -120,6 +128,18 @@ def test_held_numbers_and_given_options_are_kept() -> None:
 def test_holding_a_number_moves_no_other_draw() -> None:
     free, held = drawn(3).universe or {}, drawn(3, held=("nodes",)).universe or {}
     assert held == {name: value for name, value in free.items() if name != "nodes"}
+
+
+@pytest.mark.parametrize("field", ["late", "reset"])
+def test_a_field_that_came_later_moves_no_other_draw(field: str) -> None:
+    system: Any = copy.copy(load_system("consistent-core"))
+    system.domains = msgspec.structs.replace(system.domains, weather={field: ()})
+    for seed in range(20):
+        plan = drawn(seed)
+        request = RunRequest(system="consistent-core", faults=POOL, seed=seed, universe="drawn")
+        without = make_plan(request, dataclasses.replace(resolve(request), system=system)).universe or {}
+        assert without == {name: value for name, value in (plan.universe or {}).items() if name != f"weather.{field}"}
+    assert any(f"weather.{field}" in (drawn(seed).universe or {}) for seed in range(20))
 
 
 def test_the_weather_that_the_user_gave_is_kept_even_where_it_is_the_usual_one() -> None:
