@@ -1,0 +1,176 @@
+"""Bounded exhaustive exploration: a plan under every order of its events within stated bounds.
+
+The seed gives one order, that of the simulated times. From it, at most so many messages are *late*, each by at most so
+many later events of its node, and at most so many nodes *crash*, each before an event of its own. This is delay-bounded
+scheduling (Emmi, Qadeer and Rakamarić, POPL 2011) by repeated runs, as a run cannot be wound back. Orders that differ
+only in events of different nodes are one (`faultline.harness.world.simulated.ordered`), so none is run twice.
+
+A schedule is its plan with the decisions that depart from the seed's order. The run of a plan passes decisions in
+steps. Taking one changes nothing before it, so each schedule has one parent, the schedule without its last decision,
+and the schedules are a tree. Its levels are run one after the other: the first violation has the fewest decisions.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import msgspec
+
+from faultline.harness.judge import CHECK_LIMIT_S, judge_by
+from faultline.harness.judgement import Judgement
+from faultline.harness.parts import Parts
+from faultline.harness.plan import LateMessage, Plan, PlannedFault
+from faultline.harness.run import run_simulated
+from faultline.harness.verdict import Verdict, merge
+from faultline.harness.world.simulated.ordered import Decision, OrderedScheduler
+
+__all__ = ["CRASH_KIND", "Bounds", "Exploration", "explore"]
+
+CRASH_KIND = "power-off"
+"""The fault by which nodes crash: memory and what was not synced are lost."""
+
+
+class Bounds(msgspec.Struct, frozen=True, kw_only=True):
+    """The bounds of an exploration: at most `delays` late messages, each `behind` at most so many later events, and at
+    most `crashes` nodes down for `down_us`. Decisions are taken from `from_us` until the heal.
+    """
+
+    delays: int = 1
+    behind: int = 3
+    crashes: int = 0
+    down_us: int = 0
+    from_us: int = 0
+
+
+class Exploration(msgspec.Struct, frozen=True, kw_only=True):
+    """The result of an exploration.
+
+    `schedules` are different orders that were run. `runs` are more: in some a late message waited for events that did
+    not come, and the order was counted before. `states` are the different states passed until the heal, by the events
+    that led to them. `verdicts` counts runs. `complete` says that every schedule within the bounds was run. `violation`
+    is the plan of the first run that violates. `signature` and `sentence` are of the worst run.
+    """
+
+    bounds: Bounds
+    schedules: int
+    runs: int
+    states: int
+    waiting: int
+    verdicts: dict[str, int]
+    complete: bool
+    violation: Plan | None = None
+    signature: str = ""
+    sentence: str = ""
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict on all schedules: a pass only if every one was run, and none is undecided."""
+        seen = [Verdict(name) for name in self.verdicts]
+        # A schedule whose operations all fail tests nothing, and takes nothing from the others.
+        told = [one for one in seen if one is not Verdict.VACUOUS or seen == [Verdict.VACUOUS]]
+        return merge([*told, *([] if self.complete else [Verdict.UNKNOWN])])
+
+
+class _Schedule(NamedTuple):
+    """The decisions taken, the step of the last one, and whether that was a late message."""
+
+    late: tuple[LateMessage, ...] = ()
+    crashes: tuple[PlannedFault, ...] = ()
+    step: int = 0
+    waits_last: bool = False
+
+
+Tell = Callable[[int, int], None]
+
+
+def explore(
+    plan: Plan,
+    parts: Parts,
+    bounds: Bounds,
+    *,
+    goes_on: Callable[[int], bool] = lambda _runs: True,
+    tell: Tell = lambda _runs, _waiting: None,
+) -> Exploration:
+    """Run `plan`, which has no faults of its own, under every schedule within `bounds`, until one violates.
+
+    `goes_on(runs)` is asked before each run, and ends the exploration when it returns False. `tell(runs, waiting)` is
+    called with the numbers of runs made and of schedules known to follow.
+    """
+    search = _Search(plan, parts, bounds)
+    while search.waiting and search.violation is None and goes_on(search.runs):
+        tell(search.runs, len(search.waiting))
+        search.go_on()
+    return search.result()
+
+
+class _Search:
+    """The tree of schedules as far as it is known, and the counts of what was run."""
+
+    def __init__(self, plan: Plan, parts: Parts, bounds: Bounds) -> None:
+        self._plan = plan
+        self._parts = parts
+        self._bounds = bounds
+        self._states: set[int] = set()
+        self._verdicts: Counter[str] = Counter()
+        self._schedules = 0
+        self._worst: Judgement | None = None
+        self.waiting = deque([_Schedule()])
+        self.runs = 0
+        self.violation: Plan | None = None
+
+    def go_on(self) -> None:
+        """Run the next schedule, judge it, and note those that follow from it."""
+        schedule = self.waiting.popleft()
+        plan = msgspec.structs.replace(self._plan, late=schedule.late, faults=schedule.crashes)
+        scheduler = OrderedScheduler(plan, tells_states=True)
+        record = run_simulated(plan, self._parts, scheduler=scheduler).whole()
+        judgement = judge_by(self._parts.checkers, record, run_id="exploration", limit_s=CHECK_LIMIT_S)
+        self.runs += 1
+        self._schedules += scheduler.spent
+        self._states.update(scheduler.states)
+        self._verdicts[judgement.verdict.value] += 1
+        if self._worst is None or merge([self._worst.verdict, judgement.verdict]) is not self._worst.verdict:
+            self._worst = judgement
+        if judgement.verdict is Verdict.VIOLATION:
+            self.violation = plan
+        following = list(self._children(schedule, scheduler.decisions))
+        self.waiting.extend(following)
+        # Waiting for more events than come changes nothing, unless a further decision makes more come.
+        if schedule.waits_last and (scheduler.spent or following):
+            self.waiting.extendleft(self._longer(schedule))
+
+    def result(self) -> Exploration:
+        worst = self._worst
+        return Exploration(
+            bounds=self._bounds,
+            schedules=self._schedules,
+            runs=self.runs,
+            states=len(self._states),
+            waiting=len(self.waiting),
+            verdicts=dict(sorted(self._verdicts.items())),
+            complete=not self.waiting,
+            violation=self.violation,
+            signature=worst.signature if worst else "",
+            sentence=worst.sentence if worst else "",
+        )
+
+    def _children(self, schedule: _Schedule, decisions: list[Decision]) -> Iterator[_Schedule]:
+        """Yield `schedule` with each decision more that its run passed after the last one it took."""
+        bounds = self._bounds
+        for step, kind, place, number, time_us in decisions:
+            if step <= schedule.step or time_us < bounds.from_us:
+                continue
+            if kind == "late" and len(schedule.late) < bounds.delays:
+                late = LateMessage(place, number, 1)
+                yield _Schedule((*schedule.late, late), schedule.crashes, step, True)
+            elif kind == "crash" and len(schedule.crashes) < bounds.crashes:
+                crash = PlannedFault(CRASH_KIND, time_us, bounds.down_us, place, before_event=number)
+                yield _Schedule(schedule.late, (*schedule.crashes, crash), step)
+
+    def _longer(self, schedule: _Schedule) -> Iterator[_Schedule]:
+        """Yield `schedule` with its last late message behind one event more, if the bounds allow it."""
+        *before, last = schedule.late
+        if last.behind < self._bounds.behind:
+            yield schedule._replace(late=(*before, msgspec.structs.replace(last, behind=last.behind + 1)))
