@@ -74,12 +74,13 @@ class Exploration(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Schedule(NamedTuple):
-    """The decisions taken, the step of the last one, and whether that was a late message."""
+    """The decisions taken, the step of the last one, and the places in `late` of the messages whose longer waits are
+    not among the schedules yet: the last decision, and those that before it waited for events that did not come."""
 
     late: tuple[LateMessage, ...] = ()
     crashes: tuple[PlannedFault, ...] = ()
     step: int = 0
-    waits_last: bool = False
+    open: frozenset[int] = frozenset()
 
 
 Tell = Callable[[int, int], None]
@@ -128,18 +129,16 @@ class _Search:
         record = run_simulated(plan, self._parts, scheduler=scheduler).whole()
         judgement = judge_by(self._parts.checkers, record, run_id="exploration", limit_s=CHECK_LIMIT_S)
         self.runs += 1
-        self._schedules += scheduler.spent
+        self._schedules += not scheduler.unspent
         self._states.update(scheduler.states)
         self._verdicts[judgement.verdict.value] += 1
         if self._worst is None or merge([self._worst.verdict, judgement.verdict]) is not self._worst.verdict:
             self._worst = judgement
         if judgement.verdict is Verdict.VIOLATION:
             self.violation = plan
-        following = list(self._children(schedule, scheduler.decisions))
-        self.waiting.extend(following)
-        # Waiting for more events than come changes nothing, unless a further decision makes more come.
-        if schedule.waits_last and (scheduler.spent or following):
-            self.waiting.extendleft(self._longer(schedule))
+        unspent = frozenset(place for place, one in enumerate(schedule.late) if one in scheduler.unspent)
+        self.waiting.extend(self._children(schedule, scheduler.decisions, unspent))
+        self.waiting.extendleft(self._longer(schedule, unspent))
 
     def result(self) -> Exploration:
         worst = self._worst
@@ -156,21 +155,32 @@ class _Search:
             sentence=worst.sentence if worst else "",
         )
 
-    def _children(self, schedule: _Schedule, decisions: list[Decision]) -> Iterator[_Schedule]:
+    def _children(
+        self, schedule: _Schedule, decisions: list[Decision], unspent: frozenset[int]
+    ) -> Iterator[_Schedule]:
         """Yield `schedule` with each decision more that its run passed after the last one it took."""
         bounds = self._bounds
         for step, kind, place, number, time_us in decisions:
             if step <= schedule.step or time_us < bounds.from_us:
                 continue
             if kind == "late" and len(schedule.late) < bounds.delays:
-                late = LateMessage(place, number, 1)
-                yield _Schedule((*schedule.late, late), schedule.crashes, step, True)
+                late = (*schedule.late, LateMessage(place, number, 1))
+                yield _Schedule(late, schedule.crashes, step, unspent | {len(schedule.late)})
             elif kind == "crash" and len(schedule.crashes) < bounds.crashes:
                 crash = PlannedFault(CRASH_KIND, time_us, bounds.down_us, place, before_event=number)
-                yield _Schedule(schedule.late, (*schedule.crashes, crash), step)
+                yield _Schedule(schedule.late, (*schedule.crashes, crash), step, unspent)
 
-    def _longer(self, schedule: _Schedule) -> Iterator[_Schedule]:
-        """Yield `schedule` with its last late message behind one event more, if the bounds allow it."""
-        *before, last = schedule.late
-        if last.behind < self._bounds.behind:
-            yield schedule._replace(late=(*before, msgspec.structs.replace(last, behind=last.behind + 1)))
+    def _longer(self, schedule: _Schedule, unspent: frozenset[int]) -> Iterator[_Schedule]:
+        """Yield `schedule` with one of its open messages behind one event more, where that event comes.
+
+        While it does not come, all longer waits are the same run. A further decision may make it come.
+        """
+        for place in sorted(schedule.open - unspent):
+            one = schedule.late[place]
+            late = (*schedule.late[:place], LateMessage(one.place, one.number, one.behind + 1), *schedule.late[place + 1 :])
+            longer = schedule._replace(late=late)
+            # Two open messages that wait longer in turn lead to the same schedule.
+            key = (late, schedule.crashes) if len(schedule.open) > 1 else None
+            if one.behind < self._bounds.behind and key not in self._longer_ones:
+                self._longer_ones |= {key} - {None}
+                yield longer

@@ -21,7 +21,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from faultline.harness.plan import Plan
+from faultline.harness.plan import LateMessage, Plan
 from faultline.harness.world.simulated.counterfactual import WorldEvent, described, owner_of
 from faultline.harness.world.simulated.network import Link
 from faultline.harness.world.simulated.scheduler import ScheduledEvent, Scheduler
@@ -76,12 +76,12 @@ class OrderedScheduler(Scheduler):
     """A scheduler that carries out the order of `plan`, and keeps the decisions that it passed.
 
     With `tells_states`, `states` has a digest of each state that was passed until the heal: the sequences of all places
-    so far, without their times, on which memory, disks and messages in flight depend. `spent` is False when a message
-    waited for more events than there were.
+    so far, without their times, on which memory, disks and messages in flight depend. `unspent` are the
+    late messages of the plan that waited for more events than there were.
     """
 
     __slots__ = ("_blocked", "_late", "_places", "_state", "_strikes", "_tells_states", "_until_us", "decisions",
-        "spent", "states", "step")  # fmt: skip
+        "states", "step", "unspent")  # fmt: skip
 
     def __init__(self, plan: Plan, *, tells_states: bool = False) -> None:
         super().__init__()
@@ -96,7 +96,7 @@ class OrderedScheduler(Scheduler):
         self.step = 0
         self.decisions: list[Decision] = []
         self.states: list[int] = []
-        self.spent = True
+        self.unspent: frozenset[LateMessage] = frozenset()
 
     def before(self, place: str, number: int, strike: Callable[[], None]) -> None:
         """Call `strike` just before event `number` that happens at `place`."""
@@ -176,7 +176,8 @@ class OrderedScheduler(Scheduler):
                 self._blocked[link] = followers
 
     def _let_all_arrive(self) -> None:
-        self.spent = False
+        waiting = [(place.name, late.number) for place in self._places.values() for late in place.late]
+        self.unspent = frozenset(LateMessage(*each, self._late[each]) for each in waiting)
         self.now_us = self._until_us
         for place in self._places.values():
             while place.late:
