@@ -117,6 +117,7 @@ class _Search:
         self._verdicts: Counter[str] = Counter()
         self._schedules = 0
         self._worst: Judgement | None = None
+        self._longer_ones: set[tuple[object, ...]] = set()
         self.waiting = deque([_Schedule()])
         self.runs = 0
         self.violation: Plan | None = None
@@ -155,9 +156,7 @@ class _Search:
             sentence=worst.sentence if worst else "",
         )
 
-    def _children(
-        self, schedule: _Schedule, decisions: list[Decision], unspent: frozenset[int]
-    ) -> Iterator[_Schedule]:
+    def _children(self, schedule: _Schedule, decisions: list[Decision], unspent: frozenset[int]) -> Iterator[_Schedule]:
         """Yield `schedule` with each decision more that its run passed after the last one it took."""
         bounds = self._bounds
         for step, kind, place, number, time_us in decisions:
@@ -177,10 +176,12 @@ class _Search:
         """
         for place in sorted(schedule.open - unspent):
             one = schedule.late[place]
-            late = (*schedule.late[:place], LateMessage(one.place, one.number, one.behind + 1), *schedule.late[place + 1 :])
-            longer = schedule._replace(late=late)
-            # Two open messages that wait longer in turn lead to the same schedule.
-            key = (late, schedule.crashes) if len(schedule.open) > 1 else None
-            if one.behind < self._bounds.behind and key not in self._longer_ones:
-                self._longer_ones |= {key} - {None}
-                yield longer
+            longer = LateMessage(one.place, one.number, one.behind + 1)
+            late = (*schedule.late[:place], longer, *schedule.late[place + 1 :])
+            crashes = tuple((crash.target, crash.before_event) for crash in schedule.crashes)
+            if longer.behind > self._bounds.behind or (late, crashes) in self._longer_ones:
+                continue
+            if len(schedule.open) > 1:
+                # With several open messages, several ways lead to one schedule.
+                self._longer_ones.add((late, crashes))
+            yield schedule._replace(late=late)

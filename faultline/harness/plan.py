@@ -134,8 +134,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     `host_options` configure the hosts, where the run has hosts (`fsync=lies`). `floors` are the shares that replace
     default ones (`faultline.harness.floors`). With `stop_at_violation` the run is judged while it goes on, and ends at
     the first certain violation. `universe` lists what was drawn for the seed (`faultline.harness.universe`), by names
-    such as `weather.loss`. `late` lists the messages that come out of turn (`faultline.harness.explore`). Unset, none of
-    the three is written, so that the digests of other plans do not depend on them.
+    such as `weather.loss`. `late` lists the messages that come out of turn (`faultline.harness.explore`). Unset, none
+    of the three is written, so that the digests of other plans do not depend on them.
     """
 
     system: str
