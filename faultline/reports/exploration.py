@@ -49,7 +49,14 @@ def _decisions(plan: Plan) -> str:
 
 
 def _within(bounds: Bounds, plan: Plan) -> str:
-    late = f"at most {bounds.delays} late messages, each behind at most {bounds.behind} later events of its place"
-    crashes = f"at most {bounds.crashes} crashes of {bounds.down_us / 1_000:g} ms, each before an event of its node"
-    said = " and ".join([late] * bool(bounds.delays) + [crashes] * bool(bounds.crashes)) or "nothing"
+    late = f"{_up_to(bounds.delays, 'late message')}, each behind at most {bounds.behind} later events of its place"
+    crashes = f"{_up_to(bounds.crashes, f'crash of {bounds.down_us / 1_000:g} ms')}, each before an event of its node"
+    said = ", and ".join([late] * bool(bounds.delays) + [crashes] * bool(bounds.crashes)) or "nothing"
     return f"{said}, from {bounds.from_us / 1_000:g} to {plan.heal_us / 1_000:g} ms"
+
+
+def _up_to(count: int, thing: str) -> str:
+    """Return `at most 2 late messages`; a `thing` may go on after its first noun."""
+    noun, of, rest = thing.partition(" of ")
+    plural = "" if count == 1 else "es" if noun.endswith("sh") else "s"
+    return f"at most {count} {noun}{plural}{of}{rest}"

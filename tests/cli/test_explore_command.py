@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from typing import NamedTuple
 
 import pytest
+
+from faultline.cli.main import main
 
 CORRECT = [
     ("quorum-register", "--delays", "1", "--crashes", "0"),
@@ -21,7 +23,27 @@ BROKEN = [
 ]
 
 
-def told(faultline, *arguments: str, code: int) -> dict[str, object]:
+class Ended(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def faultline(tmp_path, capsys, monkeypatch):
+    """Run the command in an empty folder, in this process."""
+    monkeypatch.chdir(tmp_path)
+
+    def command(*arguments: str) -> Ended:
+        with pytest.raises(SystemExit) as ended:
+            main(arguments)
+        captured = capsys.readouterr()
+        return Ended(int(ended.value.code or 0), captured.out, captured.err)
+
+    return command
+
+
+def told(faultline, *arguments: str, code: int) -> dict:
     ended = faultline("explore", *arguments, "--json")
     assert ended.code == code, ended.err
     return json.loads(ended.out)
@@ -45,7 +67,7 @@ def test_a_planted_bug_is_found_and_its_run_is_repeated_to_the_byte(faultline, c
     found = told(faultline, "--system", system, "--planted-bug", bug, *bounds, code=1)
     assert str(found["signature"]).startswith(signature)
     assert found["violation"]["late"] or found["violation"]["faults"]
-    replayed = faultline("replay", str(Path(str(found["folder"]))))
+    replayed = faultline("replay", str(found["folder"]))
     assert replayed.code == 1
     assert "Reproduced: the same history byte for byte" in replayed.out
 
