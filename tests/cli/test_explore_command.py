@@ -16,7 +16,7 @@ CORRECT = [
     ("consistent-core", "--delays", "0", "--crashes", "1", "--operations", "2"),
 ]
 BROKEN = [
-    ("quorum-register", "restarted-correlation-ids", ("--crashes", "1", "--from-ms", "640"), "linearizability/"),
+    ("quorum-register", "restarted-correlation-ids", ("--crashes", "1"), "linearizability/"),
     ("paxos-kv", "local-read", (), "linearizability/"),
     ("transactional-kv", "votes-with-lost-buffers", ("--delays", "0", "--crashes", "1"), "list-append/"),
     ("consistent-core", "half-elects-leader", ("--behind", "4", "--seed", "3"), "invariants/HWM-I3"),
