@@ -72,6 +72,13 @@ def test_a_planted_bug_is_found_and_its_run_is_repeated_to_the_byte(faultline, c
     assert "Reproduced: the same history byte for byte" in replayed.out
 
 
+def test_the_causes_of_an_explored_run_are_refused_in_a_sentence(faultline):
+    found = told(faultline, "--system", "paxos-kv", "--planted-bug", "local-read", code=1)
+    ended = faultline("causes", str(found["folder"]))
+    assert ended.code == 2
+    assert "its plan orders events itself" in ended.err
+
+
 def test_a_limit_before_the_end_is_no_pass(faultline):
     found = told(faultline, "--schedules", "3", code=3)
     assert found["runs"] == 3
