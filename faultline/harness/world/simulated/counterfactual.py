@@ -23,7 +23,7 @@ from faultline.harness.world.simulated.host import SimulatedHost, SimulatedTimer
 from faultline.harness.world.simulated.network import Link
 from faultline.harness.world.simulated.scheduler import InterceptingScheduler, ScheduledEvent
 
-__all__ = ["EventKind", "WorldEvent", "delaying", "observing", "undoing"]
+__all__ = ["EventKind", "WorldEvent", "delaying", "described", "observing", "owner_of", "undoing"]
 
 EventKind = Literal["message", "timer", "flush"]
 
@@ -48,9 +48,9 @@ def observing(see: Callable[[WorldEvent], None]) -> InterceptingScheduler:
     """Return a scheduler for a run that shows `see` each event that takes effect, and changes none."""
 
     def intercept(event: ScheduledEvent) -> bool:
-        described = _described(event)
-        if described is not None:
-            see(described)
+        effect = described(event)
+        if effect is not None:
+            see(effect)
         return False
 
     return InterceptingScheduler(intercept)
@@ -62,7 +62,7 @@ def undoing(number: int) -> InterceptingScheduler:
     def intercept(event: ScheduledEvent) -> bool:
         if event[1] != number:
             return False
-        owner = _owner(event)
+        owner = owner_of(event)
         if isinstance(owner, SimulatedTimer):
             owner.skip()
         elif isinstance(owner, SimulatedHost):
@@ -85,15 +85,15 @@ def delaying(number: int, by_us: int) -> InterceptingScheduler:
     return scheduler
 
 
-def _owner(event: ScheduledEvent) -> object:
+def owner_of(event: ScheduledEvent) -> object:
     """Return the object whose method the event calls."""
     return getattr(event[2], "__self__", None)
 
 
-def _described(event: ScheduledEvent) -> WorldEvent | None:
+def described(event: ScheduledEvent) -> WorldEvent | None:
     """Return the event in words; None for one that cannot be undone or has no effect."""
     time_us, number, action, arguments = event
-    owner = _owner(event)
+    owner = owner_of(event)
     if isinstance(owner, Link) and not owner.cut:
         message, sent_us = arguments
         return WorldEvent(

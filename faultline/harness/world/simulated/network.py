@@ -84,6 +84,12 @@ class Link:
         if not self.cut:
             self._deliver(self.source, message)
 
+    @property
+    def is_heard(self) -> bool:
+        """True when a message that arrives now is handed to a host that runs."""
+        host = getattr(self._deliver, "__self__", None)
+        return not self.cut and host is not None and host.node is not None
+
     def _happens(self, variant: int, now_us: int, probability: float) -> bool:
         return probability > 0 and draw(self._salt ^ variant, now_us) < probability * DRAW_RANGE
 
