@@ -61,7 +61,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture
 def faultline_output(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    """Where runs that fail are kept: `--faultline-output`, else a folder of this test."""
+    """Return the folder in which runs that fail are kept: `--faultline-output`, else a folder of this test."""
     chosen = request.config.getoption("--faultline-output")
     if not chosen:
         return tmp_path / "faultline-results"

@@ -120,7 +120,7 @@ class _KeyHistory:
         return self._history.invoke_index[row]
 
     def _end(self, row: int) -> float:
-        """When it was over; an operation whose outcome is unknown may take effect at any time."""
+        """Return the end of the operation in `row`; one whose outcome is unknown may take effect at any time."""
         return self._history.complete_index[row] if self._history.outcome[row] == "ok" else _NEVER
 
     def _presence(self) -> tuple[list[float], list[tuple[float, int]]]:

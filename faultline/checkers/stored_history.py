@@ -127,7 +127,7 @@ def _with_usual_types(table: pa.Table) -> pa.Table:
 
 
 def _impossible(table: pa.Table) -> Iterator[str]:
-    """Why the operations are none of single-threaded clients, in order of invocation."""
+    """Yield each reason why these are no operations of single-threaded clients in order of invocation."""
     import numpy as np
     import pyarrow.compute as pc
 

@@ -299,7 +299,7 @@ def _judge_progress(conclusion: Conclusion, streams: list[Stream], run: RunRecor
 
 
 def _began(history: History, stream: Stream) -> int:
-    """When the watch of `stream` was asked for."""
+    """Return the time at which the watch of `stream` was asked for; 0 when the history has no such request."""
     process = history.process[stream.last_row]
     number = history.result[stream.last_row]["number"]
     return min(

@@ -18,7 +18,7 @@ def world(request: pytest.FixtureRequest) -> str:
 
 
 def answers(record: RunRecord, f: str) -> list[object]:
-    """What the operations `f` that came to a good end answered."""
+    """Return the answers of the operations `f` that ended ok."""
     return [row.result for row in record.history.rows() if row.f == f and row.outcome == "ok"]
 
 

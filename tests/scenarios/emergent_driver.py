@@ -45,7 +45,7 @@ class EmergentCluster(Cluster):
         return len({str(node.membership) for node in self.nodes.values()}) == 1
 
     def ask(self, node: str, client: str = "client") -> ViewResponse:
-        """What a client of `node` is told."""
+        """Ask `node` for its view, and return the answer."""
         number = len(self.inbox.get(client, ())) + 1
         self.hand(client, node, ViewRequest(number))
         self.deliver()

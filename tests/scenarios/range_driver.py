@@ -50,7 +50,7 @@ class RangeCluster(Cluster):
         return ended
 
     def ask(self, client: str, f: str, key: str | None = None, value: Any = None) -> Any:
-        """What `client` is answered, in the end."""
+        """Return the value that `client` gets in the end, which must be ok."""
         outcome = self.ended(self.begin(client, f, key, value))
         assert outcome.kind == "ok", outcome
         return outcome.value

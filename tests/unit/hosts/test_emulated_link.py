@@ -112,7 +112,7 @@ def test_rules_hand_over_exactly_the_packets_of_degraded_links() -> None:
 
 
 def seen(quality: LinkQuality, count: int) -> ProbeResult:
-    """What so many probes meet with on a link that is really of `quality`."""
+    """Return the result of `count` probes on an emulated link of `quality`."""
     link = EmulatedLink(5, "n1", "n2")
     link.degrade(quality)
     result = ProbeResult(count)

@@ -16,7 +16,7 @@ GROUP = NodeId("group-4")
 
 
 class Leader:
-    """What an outbox asks a leader."""
+    """The answers of a leader to its outbox."""
 
     generation = 1
 

@@ -136,7 +136,7 @@ def _first_come_first_served(lifetimes: Sequence[Lifetime]) -> list[Lifetime]:
 
 
 class _Frontier:
-    """Which lifetimes nothing else must precede, by one of their two intervals, while others are being placed."""
+    """The lifetimes that no unplaced lifetime must precede, by one of their two intervals, as more are placed."""
 
     def __init__(self, lifetimes: Sequence[Lifetime], call: int, return_: int) -> None:
         self._call, self._return = call, return_

@@ -96,7 +96,7 @@ class StoreCluster(HostCluster):
         return dict(counted)
 
     def detail(self) -> dict[str, object]:
-        """Which host carried which member."""
+        """Return the host of each member."""
         return {name: told for name, told in super().detail().items() if name != "not_observed"}
 
     async def _first_start(self, nodes: list[NodeId]) -> None:

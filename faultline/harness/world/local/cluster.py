@@ -86,7 +86,7 @@ class NodeCluster(ABC):
 
     @abstractmethod
     def address(self, node: NodeId) -> Address | None:
-        """Where clients find `node`, or None while it is dead."""
+        """Return the address at which clients reach `node`, or None while it is dead."""
 
     async def open_links(self) -> None:  # noqa: B027  # a hook: only some worlds have links to open
         """Make what nodes need to reach each other, before the first of them starts."""
@@ -236,7 +236,7 @@ class LocalCluster(NodeCluster):
         )
 
     def address(self, node: NodeId) -> Address | None:
-        """Where `node` listens, or None while it is dead."""
+        """Return the address at which `node` listens, or None while it is dead."""
         port = self.processes[node].port
         return (HOST, port) if port is not None else None
 

@@ -95,7 +95,7 @@ class SimulatedTrace:
 
 
 class _Positions:
-    """Where in `rows` the events of each type stand."""
+    """The positions in `rows` of the events of each type."""
 
     def __init__(self, rows: list[_Row]) -> None:
         self._of_type: dict[_EventType, list[int]] = {}

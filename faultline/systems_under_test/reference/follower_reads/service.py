@@ -172,5 +172,5 @@ class FollowerReadService:
 
 
 def _first_id(ports: Ports) -> int:
-    """Where ids begin: another place at every start, so that answers to a former life are not mistaken."""
+    """Return the first id: another one at every start, so that late answers from before a restart are not mistaken."""
     return ports.random.uniform_us("question-ids", 0, 1 << _ID_BITS) << _ID_BITS

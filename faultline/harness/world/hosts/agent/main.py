@@ -118,7 +118,7 @@ class Agent:
                     fault.close()
 
     def examine(self) -> dict[str, Any]:
-        """Why a fault cannot be injected here, empty when it can; and by what means processes are frozen.
+        """Return why each fault cannot be injected here, empty when it can; and the means of freezing processes.
 
         For clocks there is a reason against each means, and the `kind` that the host file asks for.
         """
