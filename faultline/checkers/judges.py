@@ -1,4 +1,4 @@
-"""Which checker judges a history under which model: what `--model` names.
+"""The checkers of the models that `--model` names.
 
 A model of Faultline's own is one of three kinds, looked up in this order and only when it is asked for, so that a
 register is checked without importing anything about transactions:

@@ -1,4 +1,4 @@
-"""What the ports promise, shown in both worlds by the same plan against the same nodes."""
+"""The promises of the ports, shown in both worlds by the same plan against the same nodes."""
 
 from __future__ import annotations
 

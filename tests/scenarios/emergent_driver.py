@@ -37,7 +37,7 @@ class EmergentCluster(Cluster):
         return sorted(member.address for member in self.membership(node).failed)
 
     def coordinators(self) -> set[str]:
-        """Whom the nodes that belong to a cluster follow."""
+        """Return the coordinators that the nodes of a cluster follow."""
         return {node.membership.coordinator.address for node in self.nodes.values() if node.membership is not None}
 
     def agreed(self) -> bool:

@@ -1,4 +1,4 @@
-"""How a transcript puts messages, events and logs into words. `3/1` is the entry at index 3, made in generation 1."""
+"""The words of a transcript for messages, events and logs. `3/1` is the entry at index 3, made in generation 1."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run folder may be shown for: neither the secret of the run, nor what the host file says of keys, is in it."""
+"""A run folder may be shown: neither the secret of the run, nor what the host file says of keys, is in it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a degraded link does to its packets, and how one is recognised by the datagrams that passed it."""
+"""The effects of a degraded link on its packets, and the signs of one in the datagrams that passed it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which addresses the hosts of a set have, and how this machine is connected with them."""
+"""The addresses of the hosts of a set, and the links that connect this machine with them."""
 
 from __future__ import annotations
 
