@@ -153,7 +153,7 @@ class AnomalyName(NamedTuple):
 
 
 def listed() -> Iterator[AnomalyName]:
-    """All names, those of transactions as well, each once and in the order of the table."""
+    """Yield all names, those of transactions as well, each once and in the order of the table."""
     from faultline.checkers.transactions.anomalies import MEANINGS
 
     for about, group in ANOMALIES.items():

@@ -245,7 +245,7 @@ def _judge_lists(conclusion: Conclusion, streams: list[Stream]) -> None:
 
 
 def _spans_around(streams: list[Stream], path: str, index: int) -> Iterator[tuple[Stream, Span]]:
-    """The spans that tell what is below `path` at `index`."""
+    """Yield the spans that tell the content below `path` at `index`."""
     for stream in streams:
         if is_below(stream.path, path):
             for span in stream.spans:

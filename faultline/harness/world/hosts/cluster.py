@@ -232,7 +232,7 @@ def _increase(before: dict[str, int], after: dict[str, int]) -> dict[str, int]:
 
 
 def _resolved(address: str) -> str:
-    """`address` as a number, as it is seen from here: a host may know its own name as that of its loopback address."""
+    """Return `address` as a number, as seen from here: a host may know its own name as its loopback address."""
     try:
         return str(socket.getaddrinfo(address, None, type=socket.SOCK_STREAM)[0][4][0])
     except OSError:

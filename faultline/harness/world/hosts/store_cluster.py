@@ -77,7 +77,7 @@ class StoreCluster(HostCluster):
         await asyncio.gather(*(asyncio.to_thread(member.note_founded) for member in self._members.values()))
 
     def open_clients(self, errors: list[str]) -> StoreClients:
-        """Clients of the store itself."""
+        """Return clients of the store itself."""
         plan, store = self.plan, self._store
         return StoreClients(
             self.nodes,

@@ -46,7 +46,7 @@ class SimulatedTrace:
         self._keep(len(self.rows), breach)
 
     def finish(self, healed_us: int) -> None:
-        """The run is over: show its last rows, and ask the invariants that speak about its end."""
+        """Show the last rows of the run, and ask the invariants that speak about its end."""
         self.show_rows(nothing_follows=True)
         for invariant in self._invariants:
             finish = getattr(invariant, "finish", None)

@@ -100,7 +100,7 @@ class Agent:
         return self._pause_s()
 
     def _pause_s(self) -> float:
-        """Short while the member starts or changes, longer while nothing happens."""
+        """Return a pause: short while the member starts or changes, longer while nothing happens."""
         processes = self._member.processes()
         calm = bool(processes) and processes == self._seen
         self._seen, self._wait_s = processes, min(2 * self._wait_s, _LOOK_S_MAX) if calm else _LOOK_S_MIN

@@ -79,7 +79,7 @@ class Preload:
         }
 
     def write(self, skew: Skew) -> None:
-        """Every question for the time from now on is answered by `skew`. A reader finds the old line or the new."""
+        """Let `skew` answer every question for the time from now on. A reader finds the old line or the new."""
         self.line = control_line(skew, self._start_ns, time.monotonic_ns())
         with open(f"{self._file}.next", "w") as file:
             file.write(self.line + "\n")

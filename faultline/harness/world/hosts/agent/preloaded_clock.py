@@ -111,7 +111,7 @@ class PreloadedClock:
         self.rewrite()
 
     def _wait_for(self, missing: Callable[[], str]) -> None:
-        """A program that has just begun has not loaded anything yet, so it takes a moment to see what is lacking."""
+        """Wait until nothing is `missing`, as a new program loads its libraries late. Raises PatchError."""
         deadline_s = time.monotonic() + _PATIENCE_S
         while why := missing():
             if time.monotonic() > deadline_s:

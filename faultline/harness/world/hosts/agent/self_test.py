@@ -119,7 +119,7 @@ def memory_refusal(make: Callable[[], MemorySqueeze]) -> str:
 
 @contextmanager
 def _witness(environment: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
-    """A process that tells its number first, and then its time whenever it is asked."""
+    """Yield a process that tells its number first, and then its time whenever it is asked."""
     command = [*_AS_AN_ORPHAN, sys.executable, "-S", "-E", "-c", _PROGRAM]
     witness = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=os.environ | environment)
     try:

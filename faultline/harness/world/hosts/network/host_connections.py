@@ -181,7 +181,7 @@ def _by_sender(links: Iterable[HostLink]) -> dict[str, list[str]]:
 
 
 def _by_host(links: Iterable[HostLink]) -> dict[str, list[str]]:
-    """For each host at either end of a link, those at the other ends."""
+    """Return, for each host at either end of a link, the hosts at the other ends."""
     both = {end for source, target in links for end in ((source, target), (target, source))}
     return _by_sender(sorted(both))
 
