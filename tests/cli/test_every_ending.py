@@ -27,7 +27,7 @@ def endings() -> dict[str, int]:
 
 
 class Stage:
-    """Where an ending is provoked: a folder to work in, a command to start, a seed that violates."""
+    """The means to provoke an ending: a folder to work in, a command to start, a seed that violates."""
 
     def __init__(self, command: Command, folder: Path, seed: int) -> None:
         self.command = command

@@ -1,4 +1,4 @@
-"""What nodes do with well-formed messages that they are never sent: they refuse them, and none ends a node."""
+"""Nodes refuse well-formed messages that no correct peer sends them, and none ends a node."""
 
 from __future__ import annotations
 
