@@ -96,14 +96,18 @@ def explore(
 ) -> Exploration:
     """Run `plan`, which has no faults of its own, under every schedule within `bounds`, until one violates.
 
-    `goes_on(runs)` is asked before each run, and ends the exploration when it returns False. `tell(runs, waiting)` is
-    called with the numbers of runs made and of schedules known to follow.
+    `goes_on(runs)` is asked before each run, and ends the exploration when it returns False. So does Ctrl-C.
+    `tell(runs, waiting)` is called with the numbers of runs made and of schedules known to follow.
     """
     search = _Search(plan, parts, bounds)
-    while search.waiting and search.violation is None and goes_on(search.runs):
-        tell(search.runs, len(search.waiting))
-        search.go_on()
-    return search.result()
+    try:
+        while search.waiting and search.violation is None and goes_on(search.runs):
+            tell(search.runs, len(search.waiting))
+            search.go_on()
+    except KeyboardInterrupt:
+        # It may have come before the children of the last run were noted.
+        return search.result(complete=False)
+    return search.result(complete=not search.waiting)
 
 
 class _Search:
@@ -124,11 +128,13 @@ class _Search:
 
     def go_on(self) -> None:
         """Run the next schedule, judge it, and note those that follow from it."""
-        schedule = self.waiting.popleft()
+        schedule = self.waiting[0]
         plan = msgspec.structs.replace(self._plan, late=schedule.late, faults=schedule.crashes)
         scheduler = OrderedScheduler(plan, tells_states=True)
         record = run_simulated(plan, self._parts, scheduler=scheduler).whole()
         judgement = judge_by(self._parts.checkers, record, run_id="exploration", limit_s=CHECK_LIMIT_S)
+        # A run that Ctrl-C ended has raised above: its schedule is still waiting.
+        self.waiting.popleft()
         self.runs += 1
         self._schedules += not scheduler.unspent
         self._states.update(scheduler.states)
@@ -141,7 +147,7 @@ class _Search:
         self.waiting.extend(self._children(schedule, scheduler.decisions, unspent))
         self.waiting.extendleft(self._longer(schedule, unspent))
 
-    def result(self) -> Exploration:
+    def result(self, *, complete: bool) -> Exploration:
         worst = self._worst
         return Exploration(
             bounds=self._bounds,
@@ -150,7 +156,7 @@ class _Search:
             states=len(self._states),
             waiting=len(self.waiting),
             verdicts=dict(sorted(self._verdicts.items())),
-            complete=not self.waiting,
+            complete=complete,
             violation=self.violation,
             signature=worst.signature if worst else "",
             sentence=worst.sentence if worst else "",

@@ -30,7 +30,7 @@ def _proved(found: Exploration, plan: Plan) -> str:
     scope = f"{plan.system} on {len(plan.nodes)} nodes with {len(plan.operations)} operations, seed {plan.seed}"
     if not found.complete:
         return (
-            f"Not proved: the limit ended the exploration of {scope}, with at least {found.waiting:,} schedules left. "
+            f"Not proved: the exploration of {scope} ended early, with at least {found.waiting:,} schedules left. "
             "None of those that were run violates."
         )
     if found.verdict is not Verdict.PASS:

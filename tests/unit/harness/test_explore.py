@@ -101,6 +101,19 @@ def test_an_exploration_that_a_limit_ends_is_no_pass():
     assert (limited.verdict, limited.complete, limited.runs) == (Verdict.UNKNOWN, False, every.runs - 1)
 
 
+def test_an_interrupted_exploration_tells_what_it_came_to():
+    links = one_each("bcd")
+    every = explored(Toy(links), "abcd", Bounds(delays=3))
+
+    def interrupting(runs: int) -> bool:
+        if runs == every.runs - 1:
+            raise KeyboardInterrupt
+        return True
+
+    cut = explored(Toy(links), "abcd", Bounds(delays=3), goes_on=interrupting)
+    assert (cut.verdict, cut.complete, cut.runs, cut.waiting) == (Verdict.UNKNOWN, False, every.runs - 1, 1)
+
+
 def test_states_are_counted_once_however_many_schedules_pass_them():
     usual = explored(Toy(one_each("bcd")), "abcd", Bounds(delays=0))
     found = explored(Toy(one_each("bcd")), "abcd", Bounds(delays=ALL, behind=ALL))
