@@ -14,8 +14,9 @@ from faultline.checkers.linearizability.engine.proofs import fault_of_refutation
 from faultline.checkers.linearizability.engine.registers import columns_of, register_columns
 from faultline.checkers.linearizability.operations import INFINITY, OBSERVE, SWAP, WRITE, RegisterOperation
 from faultline.checkers.linearizability.refutation import refute
+from faultline.checkers.linearizability.value_rules import ValueRules, fault_of_relaxation
 from faultline.checkers.linearizability.verifier import fault_of
-from faultline.checkers.linearizability.verify import fault_of_relaxation, fault_of_set
+from faultline.checkers.linearizability.verify import fault_of_set
 from faultline.checkers.porcupine.budget import Budget
 from faultline.harness.history import History
 from faultline.harness.operation import Operation
@@ -104,7 +105,7 @@ def test_a_set_is_refused_for_the_history_without_the_changed_read() -> None:
     assert not fault_of_refutation(changed, configurations)
     # Which member is refused first differs between the kernel and plain Python.
     assert fault_of_refutation(legal, configurations)
-    assert fault_of_set(legal, configurations)
+    assert fault_of_set(ValueRules(legal), configurations)
 
 
 STALE = [
