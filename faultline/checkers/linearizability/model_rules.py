@@ -21,7 +21,7 @@ from faultline.checkers.linearizability.generic_tables import ILLEGAL
 from faultline.checkers.linearizability.verify import Place, Rules, fault_of_set
 from faultline.checkers.porcupine.model import PENDING, Operation
 
-__all__ = ["Refutation"]
+__all__ = ["ModelRules", "Refutation"]
 
 NextState = Callable[[int, int], int]
 """The number of the state that a class leads to from a state, or ILLEGAL."""

@@ -33,7 +33,7 @@ from typing import NamedTuple, Protocol
 
 from faultline.checkers.linearizability.certificates import Configuration
 
-__all__ = ["Available", "Groups", "Place", "Rules", "fault_of_set"]
+__all__ = ["Available", "Groups", "Place", "Rules", "Timeline", "fault_of_set"]
 
 Groups = tuple[tuple[int, int], ...]
 """Groups of pending operations with the number of members that were used, in order of group."""
@@ -83,12 +83,12 @@ class Rules:
 
     def after(self, i: int, state: int, rank: int) -> int | None:
         """Return the state that `i` leads to from `state`; None when it is illegal there."""
-        raise NotImplementedError
+        raise NotImplementedError  # the rules of values and those of models each say so
 
     def kind_of(self, i: int, after: int | None = None) -> Hashable:
         """Return what `i` has in common with the operations equal to it (R2), in all states or where it leads to
         `after`."""
-        raise NotImplementedError
+        raise NotImplementedError  # the rules of values and those of models each say so
 
     def seen_as(self, state: int, rank: int) -> int:
         """Return the state that stands from `rank` on for all that operations cannot tell from `state`."""
