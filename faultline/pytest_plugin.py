@@ -30,7 +30,7 @@ _SEEDS = "0..9"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--faultline-seeds` and `--faultline-output`."""
+    """Add the options `--faultline-seeds` and `--faultline-output`."""
     group = parser.getgroup("faultline")
     group.addoption("--faultline-seeds", metavar="A..B", default=_SEEDS, help="seeds of faultline_seed [0..9]")
     # --faultline-store is its former name.
@@ -44,7 +44,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """One test for each seed."""
+    """Make one test for each seed."""
     if "faultline_seed" not in metafunc.fixturenames:
         return
     from faultline.campaign.matrix import parse_seeds
@@ -61,7 +61,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture
 def faultline_output(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    """Where runs that fail are kept: `--faultline-output`, else a folder of this test."""
+    """Return the folder in which runs that fail are kept: `--faultline-output`, else a folder of this test."""
     chosen = request.config.getoption("--faultline-output")
     if not chosen:
         return tmp_path / "faultline-results"

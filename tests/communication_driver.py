@@ -1,4 +1,4 @@
-"""What stories of node communication share: virtual time, a link of messages, a wire of bytes, and a counting server.
+"""The parts of stories of node communication: virtual time, a link of messages, a wire of bytes, a counting server.
 
 Everything runs on the harness's own scheduler, so a story is the same every time. A link carries whole messages and
 can be told which of them to lose; a wire carries bytes as TCP does: in order, in pieces of any size, until it is cut

@@ -1,4 +1,4 @@
-"""What all tests share: a scratch working directory, Hypothesis profiles, and seeds that are always printed.
+"""The surroundings of all tests: a scratch working directory, Hypothesis profiles, and seeds that are always printed.
 
 pytest-randomly shuffles the tests and prints its seed in the header; `pytest --randomly-seed=SEED` gives the same
 order again. Hypothesis prints the decorator that reproduces a failing example.

@@ -1,4 +1,4 @@
-"""What runs on this machine, as its kernel tells it."""
+"""The processes of this machine, as its kernel lists them."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ Each seed is one history of at most eight operations of clients that use a set, 
 `cell` (a number that is read, written, added to and swapped) at once. Operations crash before or after their effect,
 some answers are wrong, some times are equal, some values repeat. Each is judged by its monitor, by the generic search
 in both forms, with hooks and without, and by the port of Porcupine; the judge of all is a walk over all orders that
-remembers nothing. Every refutation of a search is checked by `generic_proof`, in both forms, and every core of a
+remembers nothing. Every refutation of a search is checked by `model_rules`, in both forms, and every core of a
 monitor by that walk. The monitor and the native search judge every history, the others a fifth of them in turn, and
 with `--all` every one too. Differences are printed with their seeds, and the program then ends with 1.
 """
@@ -25,7 +25,6 @@ from judged_seeds import judge_seeds, options
 
 from faultline.checkers.linearizability.data_types import MODEL_FACTORIES, UNKNOWN
 from faultline.checkers.linearizability.engine.native import engine_in_use
-from faultline.checkers.linearizability.generic_proof import refutes
 from faultline.checkers.linearizability.generic_search import NO_HOOKS, Hooks, WalkedBy, search_generic
 from faultline.checkers.linearizability.monitors import native_containers
 from faultline.checkers.linearizability.monitors.decision import decide, hooks_for
@@ -201,7 +200,7 @@ def _by_search(form: WalkedBy, has_hooks: bool, kind: str, history: Sequence[Any
     if decision.is_legal:
         holds = is_linearization(model_of(kind), history, decision.order)
         return decision.legality.value, "" if holds else "its order does not hold"
-    if not walked.is_proved or not refutes(walked.refutation()):
+    if not walked.is_proved or walked.refutation().fault():
         return decision.legality.value, "its configurations do not refute the history"
     return decision.legality.value, ""
 

@@ -2,7 +2,7 @@
 
     python tools/random_clean_runs.py --runs 20000 --seed 1 --processes 2
     python tools/random_clean_runs.py --runs 1 --first 4711          one run again, by its number
-    python tools/random_clean_runs.py --weather late=0.01            the same runs in this weather
+    python tools/random_clean_runs.py --weather stale=0.01            the same runs in this weather
 
 Every run has a number, and follows from that number and `--seed` alone: system, workload, fault sets and the seed of
 the run are drawn, and drawn again where planning refuses them; the rest is the universe of that seed

@@ -34,6 +34,7 @@ from faultline.checkers.linearizability.engine.registers import columns_of
 from faultline.checkers.linearizability.engine.texts import text_columns
 from faultline.checkers.linearizability.kv import referee_kv
 from faultline.checkers.linearizability.models import KV_MODEL, referee_operations, register_model
+from faultline.checkers.linearizability.value_rules import ValueRules
 from faultline.checkers.linearizability.verifier import fault_of
 from faultline.checkers.linearizability.verify import fault_of_set
 from faultline.checkers.porcupine import check_operations
@@ -74,7 +75,7 @@ def complaints_about(seed: int, model: str, counts: Counter[str]) -> list[str]:
 
 
 def _faults(columns: Columns, configurations: Configurations) -> tuple[str, str]:
-    plainly = fault_of_set(columns, configurations)
+    plainly = fault_of_set(ValueRules(columns), configurations)
     return plainly, fault_of_set_natively(columns, configurations) if engine_in_use().name == "native" else plainly
 
 

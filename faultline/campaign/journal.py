@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from faultline.campaign.features import DeclaredFeature
 from faultline.campaign.layout import CampaignFolder
 from faultline.campaign.matrix import CampaignPlan
-from faultline.campaign.row import RUN_SCHEMA
+from faultline.campaign.row import RUN_SCHEMA, check_figures
 from faultline.harness.errors import UsageError
 from faultline.harness.results import write_whole
 from faultline.harness.untrusted import read_json
@@ -98,6 +98,7 @@ def read_rows(folder: CampaignFolder, plan: CampaignPlan | None = None) -> tuple
         try:
             with pq.ParquetFile(path) as file:
                 table = _of_today(file.read()).select(RUN_SCHEMA.names).cast(RUN_SCHEMA)
+            check_figures(table)
             if plan is not None:
                 seen |= _places(table, plan, seen)
             tables.append(table)

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from faultline.campaign.layout import CampaignFolder
 from faultline.campaign.matrix import CampaignPlan
-from faultline.campaign.row import RUN_SCHEMA, run_row, table_of_rows
+from faultline.campaign.row import RUN_SCHEMA, check_figures, run_row, table_of_rows
 from faultline.harness.commands import run_command
 from faultline.harness.judgement import Judgement
 from faultline.harness.untrusted import DamagedInput, read_json
@@ -53,9 +53,11 @@ def salvage(plan: CampaignPlan, folder: CampaignFolder, finished: pa.Table) -> p
 def _tables(row: dict[str, Any]) -> list[pa.Table]:
     """Return the row as a table; none when a table cannot hold it, which happens only with a damaged verdict."""
     try:
-        return [table_of_rows([row])]
+        table = table_of_rows([row])
+        check_figures(table)
     except (pa.ArrowException, ValueError, OverflowError):
         return []
+    return [table]
 
 
 def stored_verdicts(folder: CampaignFolder, besides: Container[str] = frozenset()) -> Iterator[tuple[Path, Judgement]]:

@@ -33,12 +33,12 @@ def adapted(
     requests: Callable[[str, Any], Request] | None = None,
     answers: Callable[[Any], Any] | None = None,
 ) -> Checker:
-    """`checker`, which sees requests as `requests` makes of them, and ok answers to its `read` as `answers` does."""
+    """Return `checker` behind a view: requests as `requests` makes them, ok answers to its `read` as `answers` does."""
     return _Adapted(checker, requests, answers)
 
 
 def renamed(names: Mapping[str, str]) -> Callable[[str, Any], Request]:
-    """For `requests`: functions under the names that the checker knows, arguments as they are."""
+    """Return a value for `requests` that gives functions the names that the checker knows, arguments unchanged."""
     return lambda f, value: (names.get(f, f), value)
 
 
@@ -58,7 +58,7 @@ class _Adapted:
         return self._checker.check(self._view(history), run)
 
     def incremental(self) -> IncrementalChecker | None:
-        """The twin of the checker that judges while a run goes on, with the same view; None when it has none."""
+        """Return the twin of the checker that judges while a run goes on, with the same view; None when it has none."""
         twin = self._checker.incremental() if isinstance(self._checker, HasIncremental) else None
         return None if twin is None else _AdaptedTwin(twin, self._requests, self._answers)
 

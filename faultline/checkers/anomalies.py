@@ -140,7 +140,7 @@ _IN_ORDER = {name: place for place, name in enumerate(name for group in ANOMALIE
 
 
 def gravity(anomaly: str) -> int:
-    """Where `anomaly` stands in the table: findings are put in this order, names of plug-ins last."""
+    """Return the position of `anomaly` in the table, by which findings are sorted; names of plug-ins come last."""
     return _IN_ORDER.get(anomaly, len(_IN_ORDER))
 
 
@@ -153,7 +153,7 @@ class AnomalyName(NamedTuple):
 
 
 def listed() -> Iterator[AnomalyName]:
-    """All names, those of transactions as well, each once and in the order of the table."""
+    """Yield all names, those of transactions as well, each once and in the order of the table."""
     from faultline.checkers.transactions.anomalies import MEANINGS
 
     for about, group in ANOMALIES.items():

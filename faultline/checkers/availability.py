@@ -128,7 +128,7 @@ def _windows_without_answer(history: History, completions: Sequence[int]) -> lis
 
 
 def _waited(history: History, start_us: int, stop_us: int) -> dict[str, int]:
-    """The part of a gap between answers from which on an operation was in flight."""
+    """Return the part of a gap between answers from which on an operation was in flight."""
     end_us = stop_us
     waiting = [
         invoked

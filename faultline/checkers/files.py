@@ -197,7 +197,7 @@ class _Check:
 
 
 def files_in(folder: Path) -> Iterator[tuple[Path, bool]]:
-    """Everything in `folder` that can be checked on its own, in order of name, and whether it is a history.
+    """Yield each path in `folder` that can be checked on its own, in order of name, and whether it is a history.
 
     Folders of runs and campaigns stand for themselves; hidden files are left out.
     """

@@ -103,7 +103,7 @@ class _Key:
         )
 
     def cases(self, bound_us: int) -> dict[str, list[Case]]:
-        """Everything that is wrong with the reads of this key."""
+        """Return the cases of each anomaly among the reads of this key."""
         found: dict[str, list[Case]] = {anomaly: [] for anomaly in _SENTENCES}
         read_before: dict[int, list[int]] = {}
         for read in self.reads:
@@ -121,7 +121,7 @@ class _Key:
         return found
 
     def _write_of(self, read: int) -> int | None:
-        """The write whose value was read; OPEN for a value that was never written, None where nothing was read."""
+        """Return the write whose value was read; OPEN for a value never written, None where nothing was read."""
         value = self.history.result[read]
         return None if value is None else self.writes.get(token(value), OPEN)
 

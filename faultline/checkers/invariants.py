@@ -17,7 +17,7 @@ class InvariantChecker:
     judges_the_test = True  # inside the system, which is a help for its authors; clients are promised nothing by it
 
     def check(self, history: History, run: RunRecord) -> CheckResult:
-        """One finding for each breach in `run`, in order of time."""
+        """Return one finding for each breach in `run`, in order of time."""
         findings = tuple(map(_finding, sorted(run.breaches, key=lambda breach: (breach.time_us, breach.invariant))))
         return CheckResult(
             checker=self.name,

@@ -1,4 +1,4 @@
-"""Which checker judges a history under which model: what `--model` names.
+"""The checkers of the models that `--model` names.
 
 A model of Faultline's own is one of three kinds, looked up in this order and only when it is asked for, so that a
 register is checked without importing anything about transactions:
@@ -95,7 +95,7 @@ def judge(
     clock: str = "seconds",
     options: Mapping[str, Any] | None = None,
 ) -> HistoryChecker:
-    """The checker of `model` for `history`. Raises UsageError for an unknown name and for options it has not."""
+    """Return the checker of `model` for `history`. Raises UsageError for an unknown name or option."""
     options, budget = options or {}, budget or Budget()
     limit = {"timeout_s": budget.timeout_s}
     if model in _WORKLOADS:
@@ -121,7 +121,7 @@ def is_per_key(model: str) -> bool:
 
 
 def models() -> dict[str, str]:
-    """Every model that can be named, with one line about it."""
+    """Return every model that can be named, with one line about it."""
     classic = {name: entry.summary for name, entry in CHECKERS.items() if name not in _NO_MODELS}
     linearizable = {(_PREFIX + name if name in classic else name): text for name, text in _linearizable().items()}
     plugged = {name: f"of a plug-in: {path}" for name, path in sorted(plugged_in(CHECKERS_GROUP).items())}
@@ -136,7 +136,7 @@ def _linearizable() -> dict[str, str]:
 
 @cache
 def _transactional() -> tuple[str, ...]:
-    """The consistency models of which something can be checked; others forbid nothing that a history shows."""
+    """Return the consistency models of which something can be checked; others forbid nothing that a history shows."""
     from faultline.checkers.transactions.models import ALIASES, STRONGER_THAN, forbidden_by
 
     weaker = sorted({source.name for sources in STRONGER_THAN.values() for source in sources} - set(STRONGER_THAN))
@@ -150,7 +150,7 @@ def _canonical(model: str) -> str:
 
 
 def _workload(history: History) -> str:
-    """The kind of the transactions, by the first micro-operation that tells.
+    """Return the kind of the transactions, by the first micro-operation that tells.
 
     Writes and reads of lists are a hint only: objects that are asked for by a condition are written too, and sets are
     read like lists. Reads of lists alone are of lists.

@@ -101,7 +101,7 @@ def _expect_token(history: History, row: int) -> None:
 
 
 def _holds(history: History, rows: Sequence[int]) -> Iterator[_Hold]:
-    """One span for each successful acquire."""
+    """Yield a span for each successful acquire."""
     open_holds: dict[int, _Hold] = {}
     for row in rows:
         who, f, outcome = history.process[row], history.f[row], history.outcome[row]
@@ -163,7 +163,7 @@ def _is_accepted_write(history: History, row: int) -> bool:
 
 
 def _judge_writes(conclusion: Conclusion, key: str | None, written: Sequence[int]) -> None:
-    """By the places of the writes: a late one begins long before it is sent."""
+    """Judge the writes by their places in the log, as a late one begins long before it is sent."""
     history = conclusion.history
     tokens = {row: history.result[row]["token"] for row in written}
     cases = []

@@ -64,7 +64,7 @@ def _expect_view(history: History, row: int) -> None:
 
 
 def _second(history: History, views: Sequence[int], heal_us: int) -> list[int]:
-    """The last view of each worker that asked at least twice after the heal, if it asked some time after."""
+    """Return the last view of each worker that asked at least twice after the heal, if it asked some time after."""
     asked: dict[int, list[int]] = {}
     for row in views:
         if history.invoke_us[row] >= heal_us:
@@ -97,7 +97,7 @@ def _judge_disjoint(conclusion: Conclusion, served: Sequence[int]) -> None:
 
 
 def _at_one_time(history: History, one: Sequence[int], other: Sequence[int]) -> tuple[int, ...]:
-    """Rows that show that two groups served at one time: one of them before and after the other; empty if none do.
+    """Return rows that show two groups serving at one time, one before and after the other; empty if none do.
 
     A group that served once and later lost all its members to another is no rival of that.
     """

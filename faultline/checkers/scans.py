@@ -120,21 +120,21 @@ class _KeyHistory:
         return self._history.invoke_index[row]
 
     def _end(self, row: int) -> float:
-        """When it was over; an operation whose outcome is unknown may take effect at any time."""
+        """Return the end of the operation in `row`; one whose outcome is unknown may take effect at any time."""
         return self._history.complete_index[row] if self._history.outcome[row] == "ok" else _NEVER
 
     def _presence(self) -> tuple[list[float], list[tuple[float, int]]]:
-        """Certain writes by when they were over; and beside each the latest end of presence so far, with its write."""
+        """Return the sorted ends of certain writes, and for each the latest end of presence so far, with its write."""
         spans = sorted((self._end(row), self._deleted_from(row), row) for row in self._writes)
         latest = accumulate(((until, row) for _, until, row in spans), max)
         return [since for since, _, _ in spans], list(latest)
 
     def _deleted_from(self, row: int) -> float:
-        """The first moment at which a deletion had begun that can come after the write in `row`."""
+        """Return the first moment at which a deletion had begun that can come after the write in `row`."""
         return self._first_deletion[bisect_right(self._deletion_ends, self._begin(row))]
 
     def write_that_must_show(self, scan: int) -> int | None:
-        """A write of the key that every order puts before the scan, with no deletion between; None if there is none."""
+        """Return a write that every order puts before the scan, with no deletion between; None if there is none."""
         since, latest = self._present
         number = bisect_left(since, self._begin(scan)) - 1
         if number < 0:
@@ -143,7 +143,7 @@ class _KeyHistory:
         return row if until > self._end(scan) else None
 
     def write_of(self, value: Any) -> int | None:
-        """The write of `value`, also one that failed; None if there is none."""
+        """Return the write of `value`, also one that failed; None if there is none."""
         return self._writers.get(token(value))
 
     def is_repeated(self, value: Any) -> bool:
@@ -151,7 +151,7 @@ class _KeyHistory:
         return token(value) in self._repeated
 
     def change_that_hides(self, write: int, scan: int) -> int | None:
-        """A change that every order puts after `write` and before `scan`; None if there is none."""
+        """Return a change that every order puts after `write` and before `scan`; None if there is none."""
         first = bisect_right(self._change_begins, self._end(write))
         if self._first_change[first] >= self._begin(scan):
             return None
@@ -159,7 +159,7 @@ class _KeyHistory:
 
 
 def _minima_from(values: Sequence[float]) -> list[float]:
-    """At each position the least of the values from there on; beyond the end: never."""
+    """Return, for each position, the least of the values from there on; `_NEVER` beyond the end."""
     return [*accumulate(reversed(values), min, initial=_NEVER)][::-1]
 
 
@@ -212,7 +212,7 @@ def _judge_keys(conclusion: Conclusion, scans: Sequence[int], keys: dict[str, _K
 
 
 def _absences(history: History, scans: Sequence[int], keys: dict[str, _KeyHistory]) -> Iterator[Case]:
-    """For each scan the keys that it lacks, each with the write that must show."""
+    """Yield the keys that each scan lacks, each with the write that must show."""
     for row in scans:
         start, end = history.value[row]
         found = {key for key, _ in history.result[row]}

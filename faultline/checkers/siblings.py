@@ -92,7 +92,7 @@ class _Key:
         self._learn(rows)
 
     def judge(self, heal_us: int) -> None:
-        """Every read on its own, then the reads after the heal among themselves.
+        """Judge every read on its own, then the reads after the heal among themselves.
 
         A key with a value that was written twice is not judged: it is open which of the writes a read shows.
         """
@@ -224,7 +224,9 @@ class _Key:
 
 
 def _closed(replaced: dict[Any, frozenset[Any]]) -> dict[Any, frozenset[Any]]:
-    """With what the replaced values replaced in turn. Values were known before they were replaced: no circles."""
+    """Add the values that the replaced ones replaced in turn.
+
+    A value is known before it is replaced, so there are no circles."""
     closed: dict[Any, frozenset[Any]] = {}
     for value, direct in replaced.items():
         closed[value] = direct.union(*(closed.get(older, _EMPTY) for older in direct))

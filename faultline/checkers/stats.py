@@ -20,7 +20,7 @@ OUTCOMES = ("ok", "fail", "info")
 
 
 def counts_by_function(history: History) -> dict[str, dict[str, int]]:
-    """For every function, in order of first use, how many operations ended ok, fail and info."""
+    """Count the operations of each function that ended ok, fail and info, in order of first use."""
     tally = Counter(zip(history.f, history.outcome, strict=True))
     functions = dict.fromkeys(history.f)
     return {f: {outcome: tally[f, outcome] for outcome in OUTCOMES} for f in functions}
@@ -39,7 +39,7 @@ class StatsChecker:
         self._refusals = dict(refusals or {})
 
     def check(self, history: History, run: RunRecord | None = None) -> CheckResult:
-        """Counts in `detail["by_function"]` and `detail["totals"]`."""
+        """Count operations by outcome, in `detail["by_function"]` and `detail["totals"]`."""
         by_function = counts_by_function(history)
         totals = {outcome: sum(counts[outcome] for counts in by_function.values()) for outcome in OUTCOMES}
         refused = {f for f, error in zip(history.f, history.error, strict=True) if error == self._refusals.get(f, "")}

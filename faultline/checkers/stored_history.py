@@ -58,7 +58,7 @@ class StoredHistory(History):
         return int(self.table.num_rows)
 
     def __getattr__(self, name: str) -> Any:
-        """A column as a list, kept from now on; only called for what is not there yet."""
+        """Return a column as a list, and keep it; Python calls this for a missing attribute only."""
         if name == "next_index":
             made: Any = max([-1, *self.invoke_index, *self.complete_index]) + 1
         elif name in PLAIN_COLUMNS:
@@ -71,7 +71,7 @@ class StoredHistory(History):
         return made
 
     def head(self, rows: int) -> History:
-        """The first `rows` operations, as stored."""
+        """Return the first `rows` operations, as stored."""
         return StoredHistory(self.table.slice(0, rows), self.source)
 
     def _decoded(self, name: str) -> list[Any]:
@@ -83,7 +83,7 @@ class StoredHistory(History):
 
 
 def _listed(column: pa.ChunkedArray) -> list[Any]:
-    """A column as Python values, each of a dictionary made once."""
+    """Return a column as Python values, each value of a dictionary made once."""
     listed: list[Any] = []
     for chunk in column.chunks:
         if hasattr(chunk, "dictionary"):
@@ -95,7 +95,7 @@ def _listed(column: pa.ChunkedArray) -> list[Any]:
 
 
 def _checked(table: pa.Table, source: str) -> pa.Table:
-    """`table` with the types that campaigns write; one that lacks something, or holds anything else, is refused."""
+    """Return `table` with the types that campaigns write. Raises DamagedInput for missing or other content."""
     import pyarrow as pa
 
     for name in (*PLAIN_COLUMNS, *JSON_COLUMNS):
@@ -114,7 +114,7 @@ def _checked(table: pa.Table, source: str) -> pa.Table:
 
 
 def _with_usual_types(table: pa.Table) -> pa.Table:
-    """Other programs store the same texts and integers as other types."""
+    """Return `table` with the types that campaigns write: other programs store the same values as other types."""
     import pyarrow as pa
     from pyarrow import types
 
@@ -127,7 +127,7 @@ def _with_usual_types(table: pa.Table) -> pa.Table:
 
 
 def _impossible(table: pa.Table) -> Iterator[str]:
-    """Why the operations are none of single-threaded clients, in order of invocation."""
+    """Yield each reason why these are no operations of single-threaded clients in order of invocation."""
     import numpy as np
     import pyarrow.compute as pc
 

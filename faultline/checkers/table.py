@@ -24,7 +24,7 @@ class CheckerDescription(NamedTuple):
     class_name: str
 
     def __call__(self, **options: Any) -> Checker:
-        """A checker with these keyword options of its class."""
+        """Return a checker with these keyword options of its class."""
         return cast("Checker", self._class()(**options))
 
     def _class(self) -> Any:

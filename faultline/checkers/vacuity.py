@@ -50,7 +50,7 @@ class VacuityWarning(msgspec.Struct, frozen=True):
     is_grave: bool = False
 
     def text(self) -> str:
-        """The warning as one line for a report."""
+        """Return the warning as one line for a report."""
         return f"{self.name}: {self.trigger} {self.fix}"
 
 
@@ -64,7 +64,7 @@ class VacuityChecker:
         self.access = access
 
     def check(self, history: History, run: RunRecord) -> CheckResult:
-        """The warnings that apply to `run`, whose workload has this `access` to objects."""
+        """Look for the warnings that apply to `run`, whose workload has this `access` to objects."""
         warnings = warnings_of(history, run, self.access)
         grave = [warning for warning in warnings if warning.is_grave]
         return CheckResult(
@@ -79,7 +79,7 @@ class VacuityChecker:
 
 
 def warnings_of(history: History, run: RunRecord, access: Access) -> list[VacuityWarning]:
-    """All warnings that apply, grave ones first."""
+    """Return all warnings that apply, grave ones first."""
     if not len(history):
         return [_NO_OPERATIONS]
     ledger = exposure(run, access)

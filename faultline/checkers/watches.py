@@ -245,7 +245,7 @@ def _judge_lists(conclusion: Conclusion, streams: list[Stream]) -> None:
 
 
 def _spans_around(streams: list[Stream], path: str, index: int) -> Iterator[tuple[Stream, Span]]:
-    """The spans that tell what is below `path` at `index`."""
+    """Yield the spans that tell the content below `path` at `index`."""
     for stream in streams:
         if is_below(stream.path, path):
             for span in stream.spans:
@@ -299,7 +299,7 @@ def _judge_progress(conclusion: Conclusion, streams: list[Stream], run: RunRecor
 
 
 def _began(history: History, stream: Stream) -> int:
-    """When the watch of `stream` was asked for."""
+    """Return the time at which the watch of `stream` was asked for; 0 when the history has no such request."""
     process = history.process[stream.last_row]
     number = history.result[stream.last_row]["number"]
     return min(

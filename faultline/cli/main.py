@@ -27,6 +27,7 @@ _PLUG_IN = "This is an error of Faultline or of a plug-in, and says nothing abou
 _VERBS = {
     "run": "Run once: drive a system with a workload and faults, and judge the answers.",
     "campaign": "Run many times on Spark: a matrix of systems, workloads, fault sets and seeds.",
+    "explore": "Run every order of a small run's events within bounds, and judge each.",
     "check": "Check recorded histories.",
     "verify": "Verify the proof of a verdict.",
     "replay": "Repeat a stored run and compare.",

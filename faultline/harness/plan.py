@@ -19,6 +19,7 @@ __all__ = [
     "FAULT_TARGETS",
     "NODE_NAMES",
     "WORKERS_MAX",
+    "LateMessage",
     "Plan",
     "PlannedFault",
     "PlannedOperation",
@@ -52,6 +53,7 @@ _Delay = Annotated[int, msgspec.Meta(ge=0, le=3_600 * 1_000_000)]
 _Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 _Drift = Annotated[int, msgspec.Meta(ge=0, le=500_000)]
 _Seed = Annotated[int, msgspec.Meta(ge=0)]
+_Count = Annotated[int, msgspec.Meta(ge=0)]
 _Workers = Annotated[int, msgspec.Meta(ge=1, le=WORKERS_MAX)]
 _Worker = Annotated[int, msgspec.Meta(ge=0, lt=WORKERS_MAX)]
 _NodeName = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$")]
@@ -75,13 +77,18 @@ class PlannedOperation(msgspec.Struct, frozen=True):
 
 
 class PlannedFault(msgspec.Struct, frozen=True):
-    """A fault of `kind` (a nemesis by name) from `at_us` for `duration_us`, against `target`, with plain arguments."""
+    """A fault of `kind` (a nemesis by name) from `at_us` for `duration_us`, against `target`, with plain arguments.
+
+    With `before_event` it begins just before that event of the node `target`, counted from 0 as
+    `faultline.harness.world.simulated.ordered` counts them, and `at_us` only says when that was.
+    """
 
     kind: str
     at_us: _Moment
     duration_us: _Moment
     target: str = "one"
     argument: dict[str, Any] = {}
+    before_event: _Count | msgspec.UnsetType = msgspec.UNSET
 
     @property
     def stop_us(self) -> int:
@@ -89,11 +96,22 @@ class PlannedFault(msgspec.Struct, frozen=True):
         return self.at_us + self.duration_us
 
 
+class LateMessage(msgspec.Struct, frozen=True):
+    """A message that waits at `place`, a node or `clients`, behind so many later events of that place.
+
+    It is the event `number` of the place, counted from 0 in the order in which events are due.
+    """
+
+    place: str
+    number: _Count
+    behind: Annotated[int, msgspec.Meta(ge=1)]
+
+
 class Weather(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The ordinary conditions of a simulated run, before any fault. All zero is the calm universe.
 
     `client_distance_us_max` puts clients at distances of their own from each node, up to that much one way. A `disk` is
-    `journaled`, as it is when unset, or behind a `page-cache`. `late` is the share of the messages that come seconds
+    `journaled`, as it is when unset, or behind a `page-cache`. `stale` is the share of the messages that come seconds
     after they were sent, `reset` the share of those in the middle of which their connection breaks; unset, both are 0.
     Fields that came later are unset by default and then not written, so that the digests of other plans do not depend
     on them.
@@ -108,7 +126,7 @@ class Weather(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     drift_ppm_max: _Drift = 100
     client_distance_us_max: _Delay = 0
     disk: Literal["journaled", "page-cache"] | msgspec.UnsetType = msgspec.UNSET
-    late: _Share | msgspec.UnsetType = msgspec.UNSET
+    stale: _Share | msgspec.UnsetType = msgspec.UNSET
     reset: _Share | msgspec.UnsetType = msgspec.UNSET
 
 
@@ -120,7 +138,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     `host_options` configure the hosts, where the run has hosts (`fsync=lies`). `floors` are the shares that replace
     default ones (`faultline.harness.floors`). With `stop_at_violation` the run is judged while it goes on, and ends at
     the first certain violation. `universe` lists what was drawn for the seed (`faultline.harness.universe`), by names
-    such as `weather.loss`. Unset, neither is written, so that the digests of other plans do not depend on them.
+    such as `weather.loss`. `late` lists the messages that come out of turn (`faultline.harness.explore`). Unset, none
+    of the three is written, so that the digests of other plans do not depend on them.
     """
 
     system: str
@@ -140,10 +159,16 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     end_us: _Moment
     stop_at_violation: bool | msgspec.UnsetType = msgspec.UNSET
     universe: dict[str, str] | msgspec.UnsetType = msgspec.UNSET
+    late: tuple[LateMessage, ...] | msgspec.UnsetType = msgspec.UNSET
 
     def digest(self) -> str:
         """Return the SHA-256 of the encoded plan, in hexadecimal: the address of this plan."""
         return hashlib.sha256(msgspec.json.encode(self)).hexdigest()
+
+    @property
+    def is_ordered(self) -> bool:
+        """True when the plan says which events come out of turn, or before which one a fault begins."""
+        return bool(self.late) or any(fault.before_event is not msgspec.UNSET for fault in self.faults)
 
     @property
     def final_us(self) -> int:

@@ -7,11 +7,14 @@ at the plan's end, and operations still in flight stay open.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
+
+import msgspec
 
 from faultline.harness.access import access_of
 from faultline.harness.deadline import Overdue, deadline
-from faultline.harness.errors import HarnessError
+from faultline.harness.errors import HarnessError, UsageError
 from faultline.harness.fault_schedule import FaultSchedule
 from faultline.harness.generator.scheduled import scheduled
 from faultline.harness.history import EventSink, History
@@ -23,6 +26,7 @@ from faultline.harness.plan import Plan
 from faultline.harness.recovery import asked_again
 from faultline.harness.run_record import RunRecord
 from faultline.harness.world.faults import SIMULATED_CAPABILITIES
+from faultline.harness.world.simulated.ordered import OrderedScheduler
 from faultline.harness.world.simulated.scheduler import Scheduler
 from faultline.harness.world.simulated.world import BOOT_US_MAX, SimulatedClient, SimulatedWorld
 
@@ -45,8 +49,10 @@ def run_simulated(
     Ctrl-C ends the run where it is; the record then says so and holds all events until then.
     `sink` receives the history's lines as they happen; `record_messages` keeps every message for diagrams, which
     costs time but changes nothing else. A `scheduler` of the caller's, new for this run, sees or changes its events.
-    Raise HarnessError when the run does not end (`limit_s`).
+    Raise HarnessError when the run does not end (`limit_s`), and UsageError when `scheduler` cannot follow the plan.
     """
+    if plan.is_ordered:
+        scheduler = _ordered(plan, scheduler)
     refuse_what_cannot_run(plan, parts, frozenset(SIMULATED_CAPABILITIES), "simulated")
     errors: list[str] = []
     world = SimulatedWorld(plan, parts.system, errors, record_messages=record_messages, scheduler=scheduler)
@@ -61,6 +67,18 @@ def run_simulated(
             "virtual time.",
             "Code of the system, its client or the workload does not return; py-spy shows where it is.",
         ) from None
+
+
+def _ordered(plan: Plan, scheduler: Scheduler | None) -> OrderedScheduler:
+    """Return the scheduler for a plan that orders its own events. Raise `UsageError` for one that cannot."""
+    if scheduler is None:
+        return OrderedScheduler(plan)
+    if not isinstance(scheduler, OrderedScheduler):
+        raise UsageError(
+            "This run is one of an exploration: its plan orders events itself, and no other event can be undone in it.",
+            "Look at it with its report, or repeat it with `faultline replay`.",
+        )
+    return scheduler
 
 
 def refuse_what_cannot_boot(plan: Plan, parts: Parts) -> None:
@@ -170,8 +188,12 @@ class _SimulatedRun:
 
     def _agree_on_faults(self) -> None:
         for number, fault in enumerate(self.plan.faults):
-            self.scheduler.at(fault.at_us, self._start_fault, number)
-            self.scheduler.at(fault.stop_us, self.faults.stop, number)
+            if isinstance(self.scheduler, OrderedScheduler) and fault.before_event is not msgspec.UNSET:
+                strike = functools.partial(self._strike_between_events, number)
+                self.scheduler.before(fault.target, fault.before_event, strike)
+            else:
+                self.scheduler.at(fault.at_us, self._start_fault, number)
+                self.scheduler.at(fault.stop_us, self.faults.stop, number)
         self.scheduler.at(self.plan.heal_us, self._heal)
 
     def _heal(self) -> None:
@@ -183,6 +205,14 @@ class _SimulatedRun:
         tick_us = self.faults.tick_us(number)
         if tick_us:
             self.scheduler.at(self.scheduler.now_us + tick_us, self._tick_fault, number, tick_us, 1)
+
+    def _strike_between_events(self, number: int) -> None:
+        self._start_fault(number)
+        duration_us = self.plan.faults[number].duration_us
+        if duration_us:
+            self.scheduler.at(self.scheduler.now_us + duration_us, self.faults.stop, number)
+        else:
+            self.faults.stop(number)
 
     def _tick_fault(self, number: int, tick_us: int, count: int) -> None:
         if self.faults.is_active(number):

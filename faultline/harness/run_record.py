@@ -38,7 +38,7 @@ class FaultInterval(msgspec.Struct, frozen=True, kw_only=True):
 class MessageRecord(msgspec.Struct, frozen=True):
     """One message of a traced run: `receive_us` is -1 when it was lost, `name` its type.
 
-    `late` marks one that came over a connection of former times (`Weather.late`).
+    `stale` marks one that came over a connection of former times (`Weather.stale`).
     """
 
     source: str
@@ -47,7 +47,7 @@ class MessageRecord(msgspec.Struct, frozen=True):
     send_us: int
     receive_us: int
     summary: str = ""
-    late: bool = False
+    stale: bool = False
 
 
 class CertainViolation(msgspec.Struct, frozen=True, kw_only=True):

@@ -60,12 +60,12 @@ WEATHER: dict[str, tuple[int | float, ...]] = {
     "duplicate": (0.02, 0.1),
     "drift_ppm_max": (0, 500, 1_000),
     "client_distance_us_max": (5_000, 20_000),
-    "late": (0.001, 0.01),
+    "stale": (0.001, 0.01),
     "reset": (0.001, 0.01),
 }
 """The values from which each field of `Weather` is drawn, apart from its calm one, which is always possible."""
 
-_STREAMS_OF_THEIR_OWN = ("late", "reset")
+_STREAMS_OF_THEIR_OWN = ("stale", "reset")
 """The fields that came later: their draws move none of those that universes had before."""
 
 _NODES = (3, 3, 3, 4, 5, 5, 6, 7, 9)

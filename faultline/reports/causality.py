@@ -10,7 +10,7 @@ In a real world times are those of the machine, taken between the processes: a c
 no two steps share a moment. There the last receipt from each process may be the trigger.
 
 A *heartbeat* is a message that a timer sends over and over: no message triggered it, its text is the same but for its
-numbers, and its kind comes at even distances. A message that only answers heartbeats is one as well; a late one is
+numbers, and its kind comes at even distances. A message that only answers heartbeats is one as well; a stale one is
 none.
 """
 
@@ -128,7 +128,7 @@ def heartbeats_of(messages: Sequence[MessageRecord], triggers: Triggers, process
     inner = [
         place
         for place, message in enumerate(messages)
-        if message.source in nodes and message.target in nodes and not message.late
+        if message.source in nodes and message.target in nodes and not message.stale
     ]
     kinds = {place: _kind(messages[place]) for place in inner}
     usual = {kind for kind, number in Counter(kinds.values()).items() if number >= _LEAST_REPEATED}

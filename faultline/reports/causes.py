@@ -61,8 +61,8 @@ def _text(group: Sequence[NecessaryPart], record: RunRecord, decimals: int) -> s
         return operation_sentence(_row_of(part.place, record), decimals)
     if event.kind == "message":
         message = MessageRecord(event.source, event.place, event.name, event.sent_us, event.time_us, event.summary)
-        late = f", late: sent {time_point(event.sent_us, decimals)}" if event.late else ""
-        return f"{event.source} → {event.place}: {message_text(message)}{late}"
+        stale = f", stale: sent {time_point(event.sent_us, decimals)}" if event.stale else ""
+        return f"{event.source} → {event.place}: {message_text(message)}{stale}"
     if event.kind == "reset":
         return f"{event.source} → {event.place}: the connection breaks"
     if event.kind == "flush":

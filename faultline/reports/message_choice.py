@@ -6,12 +6,12 @@ In order of importance:
 1. every message of the shown operations, between their clients and the nodes;
 2. the messages that these triggered among the nodes – the copies of a write, lost ones too – and the chain of messages
    that led to an answer, or to the moment at which an invariant broke;
-3. other messages in the past of the answers or in the future of the operations: first those that came late, then
+3. other messages in the past of the answers or in the future of the operations: first those that came stale, then
    those that name the key, then rare kinds, such as votes, before frequent ones.
 
 The first are always drawn. The second are drawn where they are not many times more than the figure has room for, and
 the third as far as it has room. Heartbeats of the third are folded into a count, and so are all messages that are not
-drawn. A late message counts where it was sent and where it arrived. Pages and terminal use the same function."""
+drawn. A stale message counts where it was sent and where it arrived. Pages and terminal use the same function."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Anomaly:
 
 @dataclass(frozen=True, slots=True)
 class MessageChoice:
-    """The messages drawn, in order of their sending, and the number of others of the shown time: sent, or come late.
+    """The messages drawn, in order of their sending, and the number of others of the shown time: sent, or come stale.
 
     `heartbeats` and `others` are not drawn; `heartbeats_lost` and `others_lost` are those of them that never arrived.
     """
@@ -74,7 +74,7 @@ class MessageChoice:
 
     @property
     def sent(self) -> int:
-        """The number of messages that were sent in the shown time, or came late in it."""
+        """The number of messages that were sent in the shown time, or came stale in it."""
         return len(self.drawn) + self.heartbeats + self.others
 
     @property
@@ -146,8 +146,8 @@ def choose_messages(
 
 
 def _is_of(message: MessageRecord, first_us: int, last_us: int) -> bool:
-    """Return whether the message was sent in this time, or came late in it."""
-    return first_us <= message.send_us <= last_us or (message.late and first_us <= message.receive_us <= last_us)
+    """Return whether the message was sent in this time, or came stale in it."""
+    return first_us <= message.send_us <= last_us or (message.stale and first_us <= message.receive_us <= last_us)
 
 
 def _close_to_operations(messages: Sequence[MessageRecord], anomaly: Anomaly) -> list[MessageRecord]:
@@ -159,7 +159,7 @@ def _close_to_operations(messages: Sequence[MessageRecord], anomaly: Anomaly) ->
     return [
         message
         for message in messages
-        if message.late
+        if message.stale
         or message.send_us // _AROUND_US in slots
         or message.source in clients
         or message.target in clients
@@ -195,7 +195,7 @@ def _belongs(message: MessageRecord, client: str, start_us: int, end_us: int) ->
     answer."""
     if message.source == client:
         return start_us <= message.send_us < end_us or start_us == message.send_us == end_us
-    return start_us <= message.send_us <= end_us or (message.late and start_us <= message.receive_us <= end_us)
+    return start_us <= message.send_us <= end_us or (message.stale and start_us <= message.receive_us <= end_us)
 
 
 def _triggered(
@@ -257,7 +257,7 @@ def _leading_to(
         since_us = anomaly.start_us if triggers.exact else max(began_us, anomaly.start_us)
         for place in triggers.before(process, moment_us):
             message = near[place]
-            is_recent = message.late or message.send_us >= since_us
+            is_recent = message.stale or message.send_us >= since_us
             if place not in found and is_recent and not _is_client(message.source):
                 found[place] = None
                 moments.append((message.source, message.send_us, began_us))
@@ -291,12 +291,12 @@ def _related(near: Sequence[MessageRecord], meant: Sequence[int], anomaly: Anoma
 
 
 def _telling_first(near: Sequence[MessageRecord], places: Iterable[int], key: str | None) -> list[int]:
-    """Return `places`: late messages first, then those that name the key, then rare kinds before frequent ones."""
+    """Return `places`: stale messages first, then those that name the key, then rare kinds before frequent ones."""
     frequency = Counter(message.name for message in near)
 
     def rank(place: int) -> tuple[bool, bool, int, int, int]:
         message = near[place]
         has_no_key = key is None or key not in message.summary
-        return not message.late, has_no_key, frequency[message.name], message.send_us, place
+        return not message.stale, has_no_key, frequency[message.name], message.send_us, place
 
     return sorted(places, key=rank)

@@ -153,7 +153,9 @@ def _details(detail: dict[str, Any]) -> list[tuple[str, str]]:
 def _message(message: MessageRecord) -> dict[str, Any]:
     return {
         "sent": message.send_us,
-        "received": "lost" if message.receive_us < 0 else f"{message.receive_us / 1e6:.6f} s{', late' * message.late}",
+        "received": "lost"
+        if message.receive_us < 0
+        else f"{message.receive_us / 1e6:.6f} s{', stale' * message.stale}",
         "way": f"{message.source} → {message.target}",
         "what": value_text(message_text(message), 200),
     }

@@ -4,10 +4,10 @@
     3.0371 s       ●          │            │      client 2: write 10
     3.0374 s       ├─────────▶│            │      ClientRequest
     3.0391 s       │          ├────────────✕      ReplicationRequest, lost
-    3.0402 s       │          ◀────────────┤      Heartbeat, late: sent 1.0231 s
+    3.0402 s       │          ◀────────────┤      Heartbeat, stale: sent 1.0231 s
 
 It is for a terminal or a ticket, which cannot show the drawing of `space_time`. It has the same messages, chosen by
-cause (`message_choice`), in the order in which they were sent; a late one stands where it arrives, and where it was sent
+cause (`message_choice`), in the order in which they were sent; a stale one stands where it arrives, and where it was sent
 if that is shown. A line counts those that were left out.
 """
 
@@ -84,10 +84,10 @@ def _message(message: MessageRecord, shown: Shown) -> list[_Line]:
     sent_us, received_us, ends = message.send_us, message.receive_us, (message.source, message.target)
     if received_us < 0:
         return [_Line(sent_us, *ends, f"{message.name}, lost", "✕")]
-    if not message.late:
+    if not message.stale:
         return [_Line(sent_us, *ends, message.name)]
-    leaves = _Line(sent_us, *ends, f"{message.name}, late: received {time_point(received_us, 4)}", "…")
-    arrives = _Line(received_us, *ends, f"{message.name}, late: sent {time_point(sent_us, 4)}")
+    leaves = _Line(sent_us, *ends, f"{message.name}, stale: received {time_point(received_us, 4)}", "…")
+    arrives = _Line(received_us, *ends, f"{message.name}, stale: sent {time_point(sent_us, 4)}")
     return [line for line in (leaves, arrives) if shown.start_us <= line.time_us <= shown.stop_us]
 
 

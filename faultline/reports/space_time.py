@@ -216,7 +216,7 @@ def _message(scene: Scene, message: MessageRecord, taken: list[_Box]) -> Markup:
     parts = [tag("line", x1=x1, y1=source, x2=x2, y2=y2, class_="wire"), _head(x1, source, x2, y2, lost)]
     if len(scene.messages) <= _MOST_NAMED:
         parts += _message_name(shorten(message.name, 20), (x1, source), (x2, y2), taken)
-    kind = "message lost" if lost else "message late" if message.late else "message"
+    kind = "message lost" if lost else "message stale" if message.stale else "message"
     return group(_message_sentence(message, scene.decimals), *parts, class_=kind)
 
 
@@ -245,7 +245,7 @@ def _overlap(one: _Box, other: _Box) -> bool:
 def _message_sentence(message: MessageRecord, decimals: int) -> str:
     way = f"{value_text(message.source, 40)} → {value_text(message.target, 40)}"
     what = value_text(message_text(message), 160)
-    received = f"{'late, ' if message.late else ''}received {time_point(message.receive_us, decimals)}"
+    received = f"{'stale, ' if message.stale else ''}received {time_point(message.receive_us, decimals)}"
     end = "lost" if message.receive_us < 0 else received
     return f"{way}: {what}, sent {time_point(message.send_us, decimals)}, {end}"
 

@@ -47,7 +47,7 @@ class Block:
 
     @property
     def script(self) -> str:
-        """What to give to the shell: a console block's lines after `$ `, with their continuations."""
+        """The text for the shell; of a console block, the lines after `$ ` with their continuations."""
         if self.kind == "sh":
             return self.text
         if self.kind == "python":
@@ -73,7 +73,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Ran:
-    """What came of a block: its exit code and everything it printed."""
+    """The exit code of a block, and everything that it printed."""
 
     exit_code: int
     output: str
@@ -110,7 +110,7 @@ def run_block(block: Block, folder: Path) -> Ran:
 
 
 def complaints_about(block: Block, ran: Ran) -> list[str]:
-    """Where what a block did differs from what the document says."""
+    """Return a complaint for each difference between the exit code and output of a block and those in the document."""
     complaints = []
     if ran.exit_code != block.expected_exit:
         complaints.append(f"line {block.line}: ended with {ran.exit_code}, not {block.expected_exit}:\n{ran.output}")

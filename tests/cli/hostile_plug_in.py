@@ -37,7 +37,7 @@ def _loop() -> None:
 
 
 def _stand_still() -> None:
-    """What a loop in C is to Python: no signal gets through. The supervisor alone can end it."""
+    """Act like an endless loop in C: no signal gets through. The supervisor alone can end it."""
     from faultline.cli import sealed_outcome
 
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM, signal.SIGINT])

@@ -1,4 +1,4 @@
-"""Whatever is wrong with one input: one sentence, the right code, and the other inputs are judged all the same."""
+"""Bad input gets one sentence and the right exit code, and the other inputs are judged all the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where no bare machine can be made, tools/bare_machine.sh says why in a sentence, and starts nothing."""
+"""On a host that can make no bare machine, tools/bare_machine.sh says why in a sentence, and starts nothing."""
 
 from __future__ import annotations
 

@@ -35,14 +35,14 @@ Check = Callable[..., "Answer"]
 
 
 class Answer(NamedTuple):
-    """What the command ended with, and the objects that it printed."""
+    """The exit code of the command, and the objects that it printed."""
 
     code: int
     told: list[dict[str, Any]]
 
     @property
     def runs(self) -> list[dict[str, Any]]:
-        """What was said of each run, without the line about the campaign."""
+        """The objects about single runs, without the one about the campaign."""
         return [each for each in self.told if "#" in each["file"]]
 
     @property
@@ -52,7 +52,7 @@ class Answer(NamedTuple):
 
     @property
     def last(self) -> dict[str, Any]:
-        """What is said of the campaign as a whole."""
+        """The object about the campaign as a whole."""
         return self.told[-1]
 
     def of(self, verdict: str) -> dict[str, Any]:

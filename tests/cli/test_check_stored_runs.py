@@ -33,7 +33,7 @@ _OF_STORES = ("queue",)
 
 
 class Answer(NamedTuple):
-    """What the command ended with and printed."""
+    """The exit code of the command, and its output."""
 
     code: int
     out: str

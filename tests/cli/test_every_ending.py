@@ -27,7 +27,7 @@ def endings() -> dict[str, int]:
 
 
 class Stage:
-    """Where an ending is provoked: a folder to work in, a command to start, a seed that violates."""
+    """The means to provoke an ending: a folder to work in, a command to start, a seed that violates."""
 
     def __init__(self, command: Command, folder: Path, seed: int) -> None:
         self.command = command
@@ -183,6 +183,9 @@ PROVOKED: dict[str, Callable[[Stage], int]] = {
         "replay", str(stage.run_folder(*stage.violates))
     ),
     "a proof of a violation is verified": lambda stage: stage.code("verify", a_proof(stage)),
+    "an exploration comes to a schedule that violates": lambda stage: stage.code(
+        "explore", "--system", "paxos-kv", "--planted-bug", "local-read"
+    ),
     "an unknown name": lambda stage: stage.code("run", "--system", "consistent-cor"),
     "flags that contradict each other": lambda stage: stage.code(*CONTRADICTION),
     "a file that is no history": no_history,
@@ -203,6 +206,7 @@ PROVOKED: dict[str, Callable[[Stage], int]] = {
         map(stage.hostile, ("checker:raise", "checker:exit-0", "answer:none"))
     ),
     "a checker that never ends": lambda stage: stage.hostile("checker:loop"),
+    "an exploration that a limit ends": lambda stage: stage.code("explore", "--schedules", "2"),
     "a stored run without its verdict": a_run_without_its_verdict,
     "a stored campaign of which runs are missing": a_campaign_without_runs,
     "a client that raises, or gives what is no outcome": lambda stage: min(

@@ -15,7 +15,7 @@ CALM = ("--system", "consistent-core", "--faults", "none", "--operations", "40")
 
 
 class Ended:
-    """How a command ended: exit code, standard output and standard error."""
+    """The end of a command: exit code, standard output and standard error."""
 
     def __init__(self, code: int, out: str, err: str) -> None:
         self.code, self.out, self.err = code, out, err

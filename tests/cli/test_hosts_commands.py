@@ -20,7 +20,7 @@ from faultline.harness.world.hosts.machines.host_sets import open_hosts, parse_h
 
 
 def why_refused() -> str:
-    """Why this machine makes no hosts of namespaces; empty when it does."""
+    """Return the reason why this machine makes no hosts of namespaces; empty when it does."""
     try:
         open_hosts(parse_hosts("namespaces:1")).close()
     except HarnessError as refusal:

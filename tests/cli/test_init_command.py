@@ -40,7 +40,7 @@ RECEIVE = """from faultline.harness.outcome import ok
 
 
 def fill_in(folder: Path, number: int) -> None:
-    """What an author would write at the marked place of that number."""
+    """Write at the marked place of that number what an author would write."""
     node, client = folder / "my_store" / "node.py", folder / "my_store" / "client.py"
     if number == 1:
         raised = 'raise NotImplementedError(f"FILL IN 1 in my_store/node.py: carry out {request.f}")'

@@ -25,6 +25,7 @@ SHRUNK = "faultline-results/runs/shrunk"
 
 VERBS: dict[str, tuple[tuple[str, ...], int]] = {
     "run": (("--faults", "none", "--operations", "20", "--duration", "0.5"), 0),
+    "explore": (("--schedules", "2"), 3),
     "check": ((f"{STORED}/history.jsonl",), 1),
     "verify": (("proof.json",), 1),
     "replay": ((STORED,), 1),

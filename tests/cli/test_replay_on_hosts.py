@@ -1,4 +1,4 @@
-"""Where a stored run is repeated: its folder may come from a stranger, and never decides where the harness logs in."""
+"""A run is repeated on hosts that the user names: its folder, perhaps a stranger's, never decides where SSH logs in."""
 
 from __future__ import annotations
 

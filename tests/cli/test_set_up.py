@@ -1,4 +1,4 @@
-"""What `make` does on a machine that lacks something, with stand-ins for the machine's own commands."""
+"""Setting up by `make` on a machine that lacks something, with stand-ins for the machine's own commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What comes through a node's port, from one who knows the run's secret, ends a connection and never a node."""
+"""Garbage at a node's port, from a peer that knows the run's secret, ends a connection and never a node."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the ports promise, shown in both worlds by the same plan against the same nodes."""
+"""The promises of the ports, shown in both worlds by the same plan against the same nodes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def world(request: pytest.FixtureRequest) -> str:
 
 
 def answers(record: RunRecord, f: str) -> list[object]:
-    """What the operations `f` that came to a good end answered."""
+    """Return the answers of the operations `f` that ended ok."""
     return [row.result for row in record.history.rows() if row.f == f and row.outcome == "ok"]
 
 

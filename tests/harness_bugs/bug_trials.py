@@ -72,7 +72,7 @@ def trial(bug: HarnessBug | None, scenarios: Mapping[str, Scenario]) -> Noticed:
 
 
 def _told(pipe: int, process: int) -> tuple[list[Any], bool]:
-    """What the child tells, line by line, and whether it had to be ended, as it told nothing for a long time."""
+    """Return the lines of the child, and whether it was killed because it wrote nothing for a long time."""
     data, hung = b"", False
     while not hung:
         ready, _, _ = select.select([pipe], [], [], _LIMIT_S)
@@ -109,7 +109,7 @@ def _child(bug: HarnessBug | None, scenarios: Mapping[str, Scenario], telling: i
 
 
 def _said(scenario: Scenario) -> str | None:
-    """How `scenario` failed, in a line; None when it passed."""
+    """Return a line about the failure of `scenario`; None when it passed."""
     with tempfile.TemporaryDirectory(prefix="faultline-bug-") as folder, contextlib.chdir(folder):
         try:
             scenario(Path(folder))

@@ -118,7 +118,7 @@ def judged(answers: Iterable[tuple[str, Any]], run: RunRecord | None = None, **s
 
 
 def request(**changes: Any) -> RunRequest:
-    """What the runs of these scenarios ask for."""
+    """Return the request of the runs of these scenarios, with `changes`."""
     return RunRequest(**({"system": "consistent-core", "workload": "register", "seed": 7} | changes))
 
 
@@ -142,13 +142,13 @@ def events_in(path: Path) -> list[dict[str, Any]]:
 
 
 def verdict_in(folder: Path) -> dict[str, Any]:
-    """What a run's verdict file holds, as any other program reads it."""
+    """Return the content of a run's verdict file, as any other program reads it."""
     told: dict[str, Any] = json.loads((folder / "verdict.json").read_text())
     return told
 
 
 def outcomes(events: Sequence[dict[str, Any]]) -> dict[str, int]:
-    """How many operations were invoked, and how those that completed ended, counted from the file."""
+    """Count the operations that were invoked and those of each outcome, from the events of the file."""
     kinds = [event["type"] for event in events if event["process"] != "nemesis"]
     counted = {"invoked": kinds.count("invoke"), "ok": kinds.count("ok"), "fail": kinds.count("fail")}
     return counted | {"info": counted["invoked"] - counted["ok"] - counted["fail"]}

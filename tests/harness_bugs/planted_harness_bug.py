@@ -43,12 +43,12 @@ class HarnessBug:
 
     @property
     def told_as(self) -> str:
-        """What catches it, in words."""
+        """The name of the scenario or test that catches it, in words."""
         return self.caught_by.rpartition("::")[2].replace("_", " ")
 
     @property
     def by_test(self) -> bool:
-        """Whether a test of the suite catches it, and no scenario has to."""
+        """True when a test of the suite catches it, and no scenario has to."""
         return "::" in self.caught_by
 
 

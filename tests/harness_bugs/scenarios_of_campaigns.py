@@ -173,7 +173,7 @@ def _without_effect(plan: Any, parts: Any, record_messages: bool) -> Any:
 
 
 def _cases(job: SimulationJob) -> dict[str | None, str | None]:
-    """What each test case of the JUnit file came to, and that its totals are right."""
+    """Return the outcome of each test case of the JUnit file, None for a pass; assert that its totals are right."""
     root = xml.parse(job.folder.junit).getroot()
     kinds = ("failure", "error", "skipped")
     cases = {

@@ -68,7 +68,7 @@ def only_a_sealed_outcome_makes_an_exit_code(_folder: Path) -> None:
 
 
 def an_ending_has_the_code_of_what_it_was(_folder: Path) -> None:
-    """Whatever a verb raises or returns, the exit code is of the table."""
+    """Each exception or value of a verb leads to its exit code of the table."""
     cases: list[tuple[Any, int]] = [
         (UsageError("u", "n"), 2),
         (HarnessError("h", "n"), 4),
@@ -232,7 +232,7 @@ def _tell_in_two_pieces(record: Sealed) -> None:
 
 
 def _waiting_in(pipe: int) -> int:
-    """How many bytes in `pipe` have not been read."""
+    """Return the number of bytes in `pipe` that have not been read."""
     return struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, b"\0" * 4))[0]
 
 

@@ -195,7 +195,7 @@ def a_correct_system_passes_from_run_to_replay(folder: Path) -> None:
 
 
 def a_shrunken_run_is_the_same_violation(_folder: Path) -> None:
-    """What is left of a plan counts only if it shows the violation that was found, and not another, or none."""
+    """A smaller plan counts only if it shows the violation that was found, and not another one, or none."""
     for planted_bugs, signature, expected in (
         (("stale-read",), "linearizability/stale-read", True),
         (("stale-read",), "linearizability/lost-write", False),

@@ -183,7 +183,7 @@ def _with_faults() -> History:
 
 
 def a_run_is_read_back_as_it_was(folder: Path) -> None:
-    """What a stored run tells once more: its faults, errors, breaches, marks, and that it was interrupted."""
+    """A stored run keeps its faults, errors, breaches, marks, and the fact that it was interrupted."""
     made = _with_faults()
     found = recovered(_store(folder / "run", made))
     run = found.record

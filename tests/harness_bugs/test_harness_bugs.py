@@ -19,7 +19,7 @@ BUGS = [bug for bugs in TABLES.values() for bug in bugs]
 
 
 def tried(*arguments: str) -> dict[str, dict[str, str]]:
-    """What `bug_trials.py` says: the scenarios that failed, by bug."""
+    """Run `bug_trials.py` and return the scenarios that failed, by bug."""
     command = [sys.executable, str(Path(__file__).with_name("bug_trials.py")), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False, env={**os.environ})
     assert done.returncode == 0, done.stderr

@@ -49,6 +49,6 @@ def assert_caught(planted_bug: PlantedBug, seeds: int) -> None:
 
 
 def sentences_of_failures(runs: Iterable[RunRequest]) -> list[str]:
-    """What the runs that did not pass had to say."""
+    """Return the sentences of the runs that did not pass."""
     judgements = map(judged, runs)
     return [judgement.sentence for judgement in judgements if judgement.verdict is not Verdict.PASS]

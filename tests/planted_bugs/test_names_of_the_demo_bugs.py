@@ -18,7 +18,7 @@ def judgements(bug: str, seeds: range) -> list[Judgement]:
 
 
 def by_name(bug: str, seeds: range) -> Counter[str]:
-    """How many runs are signed with each anomaly of a client, not of an invariant."""
+    """Count the runs by the first anomaly that a client saw; those of invariants do not count."""
     found = [judgement.findings for judgement in judgements(bug, seeds)]
     of_clients = [[each.anomaly for each in findings if each.checker == "linearizability"] for findings in found]
     return Counter(names[0] for names in of_clients if names)

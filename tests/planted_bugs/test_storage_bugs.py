@@ -354,7 +354,7 @@ def test_without_checksums_a_changed_value_is_read_as_if_it_had_been_written(che
 @pytest.mark.rows("WAL-M2")
 @pytest.mark.parametrize("kind", [LoggedStore, TellsWithoutFlush])
 def test_the_crash_of_a_process_alone_does_not_tell_a_missing_flush_from_a_present_one(kind: type[LoggedStore]) -> None:
-    """Why the worlds here lose what was not flushed when they kill a process: a mere kill would never show the bug."""
+    """A mere kill never shows the bug, so the worlds here lose unflushed bytes when they kill a process."""
     storage = MemoryStorage()
     opened(kind, storage).put("title", "value")
     assert opened(LoggedStore, storage).values == {"title": "value"}

@@ -42,7 +42,7 @@ class LatenciesUnderAnotherKey(NearestReplicas):
 
 
 def first_choices(selection: type[NearestReplicas]) -> list[str]:
-    """Whom a client asks as latencies become known: the first replica of the list is far away."""
+    """Return the replicas that a client asks as latencies become known: the first of the list is far away."""
     replicas = selection([ReplicaDescriptor("far", "us-east"), ReplicaDescriptor("near", "us-east")], "us-east")
     chosen = []
     for far_us, near_us in ((90, 10), (95, 12), (90, 11)):

@@ -1,4 +1,4 @@
-"""What is inserted into a passed run of any workload: answers alone, judged as the whole history would be."""
+"""An anomaly inserted into a passed run of any workload changes answers alone, and is judged as a history is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `make campaign` recorded: every planted bug found, every correct system clean, and figures that are right."""
+"""The records of `make campaign`: every planted bug found, every correct system clean, and figures that are right."""
 
 from __future__ import annotations
 

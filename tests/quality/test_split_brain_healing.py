@@ -1,4 +1,4 @@
-"""How long a split brain lasts: one coordinator in each connected group soon, and one of all soon after the heal."""
+"""A split brain ends soon: each connected group has one coordinator, and after the heal all nodes have one."""
 
 from __future__ import annotations
 

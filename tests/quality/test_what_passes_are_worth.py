@@ -1,4 +1,4 @@
-"""What passes of the shipped workloads would have shown, as docs/reference/generated/workloads.md says."""
+"""The anomalies that a pass of a shipped workload would have shown, as docs/reference/generated/workloads.md says."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ class Page(HTMLParser):
         return " ".join("".join(self.texts).split())
 
     def section(self, name: str) -> str:
-        """What can be read in the element with this id, on one line."""
+        """Return the text of the element with this id, on one line."""
         return " ".join(self.by_id.get(name, "").split())
 
     def figures(self) -> list[ElementTree.Element]:
@@ -88,7 +88,7 @@ class Page(HTMLParser):
 
 
 def svg_texts(figure: ElementTree.Element) -> list[str]:
-    """What is written in a figure, text by text."""
+    """Return the texts of a figure, in order."""
     return ["".join(text.itertext()) for text in figure.iter(f"{SVG}text")]
 
 

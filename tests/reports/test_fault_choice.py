@@ -1,4 +1,4 @@
-"""Which faults are named beside an anomaly, and what is said of each."""
+"""The faults that are named beside an anomaly, and the words about each."""
 
 from __future__ import annotations
 

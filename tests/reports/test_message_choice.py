@@ -1,4 +1,4 @@
-"""Which messages are drawn: by cause, with heartbeats folded and every omission counted."""
+"""The messages that are drawn: by cause, with heartbeats folded and every omission counted."""
 
 from __future__ import annotations
 

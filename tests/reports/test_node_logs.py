@@ -1,4 +1,4 @@
-"""What the nodes logged around an anomaly, out of made logs."""
+"""Excerpts of the nodes' logs around an anomaly, out of made logs."""
 
 from __future__ import annotations
 

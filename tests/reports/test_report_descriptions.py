@@ -1,4 +1,4 @@
-"""What a client did, in words: the evidence itself has to be readable, whatever the workload."""
+"""The operations of clients in words: the evidence itself has to be readable, under every workload."""
 
 from __future__ import annotations
 

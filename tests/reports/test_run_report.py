@@ -166,7 +166,7 @@ def test_a_quiet_stretch_is_cut_and_says_how_long_it_was(page: Page) -> None:
 
 
 def test_bars_keep_the_order_of_time(page: Page) -> None:
-    """Whatever ended before something else began ends left of where that begins."""
+    """The bar of an operation that ended before another began ends left of the other's."""
     bars = [svg_of_class(group, "bar")[0] for group in svg_of_class(page.figures()[0], "operation")]
     left = [float(bar.get("x", 0)) for bar in bars]
     right = [float(bar.get("x", 0)) + float(bar.get("width", 0)) for bar in bars]

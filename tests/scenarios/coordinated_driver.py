@@ -104,7 +104,7 @@ class CoordinatedCluster(Cluster):
     # -- leases and watches -------------------------------------------------------------------------------------------
 
     def grants_and_ends(self, lease: str = CONTROLLER) -> list[tuple[int, str]]:
-        """What happened to the lease, as the log has it: the index of each entry, and what it was."""
+        """Return the grants and ends of the lease in the log: the index of each entry, and its kind."""
         granted = {(event.index, "granted") for _, event in self.events_of(LeaseGranted) if event.name == lease}
         ended = {(event.index, event.reason) for _, event in self.events_of(LeaseEnded) if event.name == lease}
         return sorted(granted | ended)

@@ -37,7 +37,7 @@ class EmergentCluster(Cluster):
         return sorted(member.address for member in self.membership(node).failed)
 
     def coordinators(self) -> set[str]:
-        """Whom the nodes that belong to a cluster follow."""
+        """Return the coordinators that the nodes of a cluster follow."""
         return {node.membership.coordinator.address for node in self.nodes.values() if node.membership is not None}
 
     def agreed(self) -> bool:
@@ -45,7 +45,7 @@ class EmergentCluster(Cluster):
         return len({str(node.membership) for node in self.nodes.values()}) == 1
 
     def ask(self, node: str, client: str = "client") -> ViewResponse:
-        """What a client of `node` is told."""
+        """Ask `node` for its view, and return the answer."""
         number = len(self.inbox.get(client, ())) + 1
         self.hand(client, node, ViewRequest(number))
         self.deliver()

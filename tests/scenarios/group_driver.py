@@ -79,7 +79,7 @@ class GroupCluster(Cluster):
         return self
 
     def leader(self, group: str) -> str:
-        """Who serves `group`; the latest, if a deposed one still believes it does."""
+        """Return the node that serves `group`; the latest, if a deposed one still believes that it does."""
         serving = [
             (node.replicas[NodeId(group)].generation, name)
             for name, node in self.nodes.items()
@@ -118,7 +118,7 @@ class GroupCluster(Cluster):
         return number
 
     def value(self, client: str, number: int) -> Any:
-        """What was answered by now: a value, `REFUSED`, or `WAITS` when nothing was."""
+        """Return the answer so far: a value, `REFUSED`, or `WAITS` when there is none."""
         self.deliver(lambda _, target, __: target == client)
         found = [message for _, message in self.inbox.get(client, []) if message.number == number]
         if not found:
@@ -175,5 +175,5 @@ class GroupTransaction:
         self.cluster.deliver(replication)
 
     def outcome(self) -> Any:
-        """What the coordinator has answered: True, False, or `WAITS`."""
+        """Return the coordinator's answer: True, False, or `WAITS`."""
         return self.cluster.value(self.name, self.commit_number)

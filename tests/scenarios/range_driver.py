@@ -50,7 +50,7 @@ class RangeCluster(Cluster):
         return ended
 
     def ask(self, client: str, f: str, key: str | None = None, value: Any = None) -> Any:
-        """What `client` is answered, in the end."""
+        """Return the value that `client` gets in the end, which must be ok."""
         outcome = self.ended(self.begin(client, f, key, value))
         assert outcome.kind == "ok", outcome
         return outcome.value
@@ -72,7 +72,7 @@ class RangeCluster(Cluster):
         return [(key, value) for key, value in self.ask(client, "scan", None, [start, end])]
 
     def asked(self, kind: type) -> list[str]:
-        """Whom a message of this kind was sent to, in order."""
+        """Return the receivers of messages of this kind, in order."""
         return [target for _, target, message in self.sent if isinstance(message, kind)]
 
     # -- what can be seen -----------------------------------------------------------------------------------------

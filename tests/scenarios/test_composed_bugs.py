@@ -41,7 +41,7 @@ class LeadsBesideItsSuccessor(DataNode):
 
 
 def answer_after_a_new_lease(node_type: type[DataNode]) -> object:
-    """What a former leader tells a reader that has a lease again and no news of the table."""
+    """Return the answer of a former leader that has a lease again and no news of the table."""
     cluster = CoordinatedCluster(node_type=node_type).settled()
     old = cluster.entry(0)
     cluster.write(1, KEY, "old")
@@ -85,7 +85,7 @@ def test_leading_on_beside_a_successor_acknowledges_what_nobody_has_and_the_corr
 
 
 def in_sync_after_a_late_wish(controller_type: type[Controller]) -> tuple[tuple[str, ...], str]:
-    """Who is in sync once a wish comes late that was made before one replica fell behind; and which one that is."""
+    """Return the replicas in sync after a late wish from before one fell behind, and the one that fell behind."""
     cluster = CoordinatedCluster(with_part(controller=controller_type)).settled()
     entry = cluster.entry(0)
     (follower,) = (name for name in entry.in_sync if name != entry.leader)

@@ -25,7 +25,7 @@ MERGED_MS = 1_000
 
 
 def tables(cluster: EmergentCluster, minimum: int) -> dict[tuple[str, int], list[str]]:
-    """What each coordinator gives out, as its own membership has it, by its name and the membership's version."""
+    """Return the owners that each coordinator gives out, by its name and the version of its membership."""
     given = {}
     for name in cluster.nodes:
         membership = cluster.membership(name)
@@ -36,7 +36,7 @@ def tables(cluster: EmergentCluster, minimum: int) -> dict[tuple[str, int], list
 
 
 def owners_of(given: dict[tuple[str, int], list[str]]) -> list[set[str]]:
-    """Who believes to own each partition."""
+    """Return, for each partition, the nodes that believe that they own it."""
     return [{owners[partition] for owners in given.values()} for partition in range(PARTITIONS)]
 
 
@@ -128,7 +128,7 @@ class Catalogue:
         self.told = value
 
     def read(self, node: str) -> Any:
-        """What a reader is told by the leader of the moment, once a majority has confirmed that it leads."""
+        """Read from the current leader, and return its answer after a majority has confirmed that it leads."""
         number = self.client.get(self.leader(), f"catalogue/{node}")
         self.core.heartbeat(self.leader())
         self.core.deliver()

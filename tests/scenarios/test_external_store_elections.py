@@ -106,7 +106,7 @@ def test_a_leader_refreshes_its_key_well_within_its_time_to_live() -> None:
 
 @pytest.mark.rows("LDR-S8", "LDR-R15")
 def test_a_leader_that_sleeps_past_its_key_is_fenced_off_by_the_generation_of_the_next() -> None:
-    """What athens sends when it wakes is refused by everyone, and nobody is answered."""
+    """All nodes refuse what athens sends when it wakes, and no client gets an answer."""
     cluster = settled()
     alice = Client(cluster, "alice").register("athens")
     number = alice.set("athens", "title", "while asleep")

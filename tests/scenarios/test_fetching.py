@@ -29,7 +29,7 @@ def test_a_divergence_that_was_told_to_an_earlier_process_cuts_nothing_off() -> 
 
 @pytest.mark.rows("LOG-R19")
 def test_a_fetch_of_an_older_generation_acknowledges_nothing() -> None:
-    """What the follower had under another leader says nothing about what it keeps under this one."""
+    """The entries that the follower had under another leader say nothing about those that it keeps under this one."""
     cluster = Cluster(replication="pull")
     cluster.elect("athens")
     cluster.kill("athens")

@@ -52,7 +52,7 @@ class Register(Cluster):
         return number
 
     def answers(self, client: str, number: int) -> list[ValueResponse]:
-        """What `client` heard about its operation; noted in the history."""
+        """Return the answers to the operation of `client`, and note the first in the history."""
         heard = [message for _, message in self.inbox.get(client, []) if message.request_number == number]
         row = self.rows[client, number]
         if heard and self.history.complete_index[row] == -1:
@@ -68,7 +68,7 @@ class Register(Cluster):
         return answer.error or answer.value
 
     def verdict(self) -> CheckResult:
-        """What the linearizability checker says about the clients' history."""
+        """Check the clients' history for linearizability."""
         plan = Plan(
             system="quorum-register",
             workload="read-write",

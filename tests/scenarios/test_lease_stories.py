@@ -54,7 +54,7 @@ def granted(cluster: Cluster, client: Client, node: str = "athens") -> int:
 
 
 def refresh(cluster: Cluster, node: str, token: int, number: int = 1) -> str | None:
-    """What an owner is told that refreshes at `node`; `nothing` if it is not answered."""
+    """Refresh the lease at `node`, and return the error of the answer; `nothing` if there is no answer."""
     cluster.hand("alice", node, RefreshLease("x", token, number))
     cluster.deliver()
     answers = [message for _, message in cluster.inbox.get("alice", []) if isinstance(message, LeaseRefreshed)]

@@ -9,7 +9,7 @@ from cluster_driver import ELECTION_TIMEOUT_US, Client, Cluster
 
 
 def watched(cluster: Cluster, name: str) -> list[str]:
-    """What the node's consumer does from now on: the begin and the end of each message it handles."""
+    """Return a log of the begin and the end of each message that the node's consumer handles from now on."""
     log: list[str] = []
     queue: Any = cluster.nodes[name]._queue
     handle = queue._handler

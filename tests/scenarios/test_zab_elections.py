@@ -27,7 +27,7 @@ def settled(size: int = 3, **options: str) -> Cluster:
 
 
 def sent(cluster: Cluster, source: str, kind: type) -> list[Any]:
-    """What `source` has sent of this kind and nobody has received."""
+    """Return the messages of this kind that `source` has sent and no node has received."""
     return [message for sender, _, message in cluster.queue if sender == source and isinstance(message, kind)]
 
 

@@ -60,7 +60,7 @@ class TransactionCluster(Cluster):
         return found[0] if found else None
 
     def value(self, client: str, number: int) -> Any:
-        """What was answered: a value, `REFUSED`, or `WAITS` when nothing was."""
+        """Return the answer: a value, `REFUSED`, or `WAITS` when there is none."""
         reply = self.reply(client, number)
         if reply is None:
             return WAITS
@@ -174,7 +174,7 @@ class Transaction:
         return self
 
     def outcome(self) -> Any:
-        """What the coordinator answered to `ask_commit`: True, False, or `WAITS`."""
+        """Return the coordinator's answer to `ask_commit`: True, False, or `WAITS`."""
         return self.cluster.value(self.name, self.commit_number)
 
     def commit(self) -> Any:

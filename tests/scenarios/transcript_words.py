@@ -1,4 +1,4 @@
-"""How a transcript puts messages, events and logs into words. `3/1` is the entry at index 3, made in generation 1."""
+"""The words of a transcript for messages, events and logs. `3/1` is the entry at index 3, made in generation 1."""
 
 from __future__ import annotations
 
@@ -180,6 +180,8 @@ _STEPS: dict[type, Callable[[str, Any], str | None]] = {
 
 
 def event_words(node: str, event: Any, *, in_brief: bool) -> str | None:
-    """What `node` reported; in brief, only changes of leadership, cuts and lease reads. None: not worth a line."""
+    """Return words for the event of `node`, or None for one without a line.
+
+    In brief, only changes of leadership, cuts and lease reads have one."""
     words = _CHANGES.get(type(event)) or (None if in_brief else _STEPS.get(type(event)))
     return None if words is None else words(node, event)

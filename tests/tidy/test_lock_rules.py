@@ -35,7 +35,7 @@ def environment(python: str = "3.11.2", platform: str = "linux") -> dict[str, st
 
 
 def needs_of_installed(name: str) -> list[Requirement]:
-    """What a package says it needs; nothing for one that this machine's own platform has no use for."""
+    """Return the requirements that a package names; none for one that this machine's platform does not install."""
     try:
         return [Requirement(line) for line in requires(name) or ()]
     except PackageNotFoundError:

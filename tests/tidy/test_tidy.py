@@ -1,4 +1,4 @@
-"""The house rules, applied to the whole repository. Each rule's own tests are in test_tidy_rules.py."""
+"""The house rules, applied to the whole repository; test_tidy_rules.py and test_voice_rules.py test the rules."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ from tidy_shape import (
 from tidy_sources import CODE_FOLDERS, ROOT, Source, python_sources, text_files
 from tidy_voice import (
     complaints_about_coined_names,
-    complaints_about_docstring_voice,
+    complaints_about_first_words,
+    complaints_about_short_docstrings,
     complaints_about_uncommented_complexity,
     complaints_about_unexplained_exceptions,
     complaints_about_words,
@@ -215,7 +216,11 @@ def test_sentences_name_their_actors() -> None:
 
 
 def test_docstrings_are_imperatives_or_noun_phrases() -> None:
-    _assert_none([c for source in _with_voice() for c in complaints_about_docstring_voice(source)])
+    _assert_none([c for source in _all_code() for c in complaints_about_first_words(source)])
+
+
+def test_docstrings_have_at_least_three_words() -> None:
+    _assert_none([c for source in _with_voice() for c in complaints_about_short_docstrings(source)])
 
 
 def test_names_are_terms_of_the_field() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from textwrap import dedent
 
 import pytest
@@ -29,14 +28,6 @@ from tidy_shape import (
     complaints_about_untested_errors,
 )
 from tidy_sources import Source
-from tidy_voice import (
-    COMPLEXITY_WITHOUT_COMMENT_MAX,
-    complaints_about_coined_names,
-    complaints_about_docstring_voice,
-    complaints_about_uncommented_complexity,
-    complaints_about_unexplained_exceptions,
-    complaints_about_words,
-)
 
 TABLE = {"harness": frozenset[str](), "nemesis": frozenset({"harness"})}
 
@@ -319,77 +310,3 @@ def test_an_error_that_no_test_expects_is_found() -> None:
     library = [source("class BaseError(Exception): ...\nclass Torn(BaseError): ...\nclass Late(BaseError): ...")]
     tests = [source("import pytest\ndef test_a():\n    with pytest.raises((Torn, KeyError)): ...", "tests/test_a.py")]
     assert complaints_about_untested_errors(library, tests) == [f"{PATH}: no test expects Late with pytest.raises"]
-
-
-@pytest.mark.parametrize("word", ["no" + "body", "Every" + "body", "who" + "ever", "what" + " there is"])
-def test_a_sentence_without_an_actor_is_refused(word: str) -> None:
-    (complaint,) = complaints_about_words("a.md", f"Fine.\nIt is {word} in the cluster.")
-    assert complaint.startswith(f"a.md:2: '{word}'")
-    assert complaints_about_words("a.md", "No node answers. Each waiting client gets the answer.") == []
-
-
-@pytest.mark.parametrize("docstring", ["What it returns.", "Whether the link is cut.", "See `x` for more.", "Refuse."])
-def test_a_docstring_that_is_a_clause_or_too_short_is_refused(docstring: str) -> None:
-    (complaint,) = complaints_about_docstring_voice(source(f'def f():\n    """{docstring}"""'))
-    assert complaint.startswith(f"{PATH}:1: docstring")
-
-
-def test_a_docstring_that_is_an_imperative_or_a_noun_phrase_is_allowed() -> None:
-    texts = ["Return whether the link is cut.", "The highest index that a quorum stores.", "Howitzers are not clauses."]
-    assert [c for text in texts for c in complaints_about_docstring_voice(source(f'"""{text}"""\nX = 1'))] == []
-
-
-@pytest.mark.parametrize(
-    ("text", "path"), [("X = 1", "faultline/a/node_keeper.py"), ("class LogMinder: ...", "faultline/a/b.py")]
-)
-def test_a_coined_name_is_refused(text: str, path: str) -> None:
-    assert len(complaints_about_coined_names(Source(path, text))) == 1
-
-
-def test_names_that_only_contain_a_coined_word_are_allowed() -> None:
-    text = "class ZooKeeper: ...\ndef keep(): ...\ndef black_box(): ..."
-    assert complaints_about_coined_names(Source("faultline/a/zoo.py", text)) == []
-
-
-def _branches(count: int, comment: str = "") -> str:
-    lines = [f"    if x == {number}:\n        x += 1{comment}" for number in range(count)]
-    return "\n".join(["def f(x):", *lines, "    return x\n"])
-
-
-@pytest.mark.parametrize(
-    ("count", "comment", "complains"),
-    [
-        (COMPLEXITY_WITHOUT_COMMENT_MAX, "", True),
-        (COMPLEXITY_WITHOUT_COMMENT_MAX, "  # type: ignore", True),
-        (COMPLEXITY_WITHOUT_COMMENT_MAX, "  # The order does not matter, as additions commute.", False),
-        (COMPLEXITY_WITHOUT_COMMENT_MAX - 1, "", False),
-    ],
-)
-def test_a_complex_function_needs_a_comment_that_says_why(
-    count: int, comment: str, complains: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("tidy_voice.ROOT", tmp_path)
-    (tmp_path / "a.py").write_text(_branches(count, comment), encoding="utf-8")
-    complaints = complaints_about_uncommented_complexity([Source("a.py", _branches(count, comment))])
-    assert bool(complaints) is complains
-
-
-@pytest.mark.parametrize(
-    ("text", "refused"),
-    [
-        ("x = f()  # type: ignore[misc]", True),
-        ("x = f()  # type: ignore[misc]  # the library has no types", False),
-        ("x = 1  # noqa: E501", True),
-        ("x = 1  # noqa: E501, B027  # a hook", False),
-        ("x = 1  # noqa: F401 – all of these once", False),
-        ("# The rest takes long to load.\nimport _signal  # type: ignore[import-not-found]", False),
-        ("import _signal", True),
-        ("from json import _default_encoder", True),
-        ("from __future__ import annotations", False),
-        ("def f():\n    raise NotImplementedError", True),
-        ("def f():\n    raise NotImplementedError  # each subclass defines it", False),
-        ("x = '# noqa: E501'", False),
-    ],
-)
-def test_an_exception_from_a_rule_must_say_why(text: str, refused: bool) -> None:
-    assert bool(complaints_about_unexplained_exceptions(source(text))) is refused

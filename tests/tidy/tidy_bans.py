@@ -104,7 +104,7 @@ def _imported(node: ast.AST) -> list[str]:
 
 
 def _aliases(tree: ast.Module) -> dict[str, str]:
-    """What each name stands for: `{"now": "time.monotonic"}`. A built-in that is redefined is no longer meant."""
+    """Return the meaning of each name: `{"now": "time.monotonic"}`. A redefined name is no longer the built-in."""
     redefined = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
     redefined |= {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     aliases = {name: f"builtins.{name}" for name in ("print", "hash", "id") if name not in redefined}

@@ -1,4 +1,4 @@
-"""How much a reader of a system's node has to read, and which systems lean on each other.
+"""The size of the code that a reader of a system's node has to read, and the systems that import each other.
 
 The *closure* of a node is the set of files below `systems_under_test` that its module imports, directly or through
 others. Imports that only a type checker sees do not count: the node runs without them. The ceilings of the table may

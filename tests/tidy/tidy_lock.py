@@ -16,7 +16,7 @@ _PIN = re.compile(
 
 
 def requirements_of_project(pyproject: dict[str, Any]) -> list[Requirement]:
-    """What pyproject.toml asks for: to run, to be tested, and to be built; its own extras are resolved there."""
+    """Return the requirements of pyproject.toml: to run, to be tested, and to be built, without the project itself."""
     project = pyproject["project"]
     extras = [line for lines in project["optional-dependencies"].values() for line in lines]
     asked = [Requirement(line) for line in [*project["dependencies"], *extras, *pyproject["build-system"]["requires"]]]
@@ -36,9 +36,9 @@ def complaints_about_gaps(
     needs_of: Callable[[str], Iterable[Requirement]],
     environment: Mapping[str, str],
 ) -> Iterator[str]:
-    """What is needed in an environment, by ourselves or by what we need, and not locked for it.
+    """Complain about each package that an environment needs, directly or not, and that is not locked for it.
 
-    pip refuses such a file whole: where hashes are demanded, one package without is one too many.
+    pip refuses such a file as a whole: it demands hashes, and each package must have one.
     """
     pinned = _versions(lock, environment)
     waiting = list(asked_for)

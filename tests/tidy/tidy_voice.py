@@ -20,7 +20,8 @@ from tidy_sources import ROOT, Source
 __all__ = [
     "COMPLEXITY_WITHOUT_COMMENT_MAX",
     "complaints_about_coined_names",
-    "complaints_about_docstring_voice",
+    "complaints_about_first_words",
+    "complaints_about_short_docstrings",
     "complaints_about_uncommented_complexity",
     "complaints_about_unexplained_exceptions",
     "complaints_about_words",
@@ -33,7 +34,7 @@ DOCSTRING_WORDS_MIN = 3
 _PERSONS = "|".join(("no" + "body", "every" + "body", "some" + "body", "any" + "body", "who" + "ever"))
 # A hyphen after the word makes it part of a recorded name, such as that of a planted bug.
 _WORDS = re.compile(rf"\b(?:{_PERSONS}|what\s+(?:there\s+is|is\s+there))\b(?!-)", re.IGNORECASE)
-_CLAUSE = re.compile(r"(?:What|Who|Whom|Whose|Whether|How|See)\b")
+_CLAUSE = re.compile(r"(?:What(?:ever)?|Who(?:m|se|ever)?|Whether|How|Where|When|Which|Why|See)\b")
 _SUPPRESSION = re.compile(r"#\s*(type: ignore|noqa)\b(?:\[[^]]*\]|:\s*[A-Z]+\d+(?:,\s*[A-Z]+\d+)*)?[\s#–]*(.*)")
 """A comment that switches a rule off: its name, and the reason that follows."""
 _COINED = frozenset({"deeds", "lack", "stillness", "squeezing", "minder", "keeper", "welcomes"})
@@ -50,21 +51,22 @@ def complaints_about_words(path: str, text: str) -> list[str]:
     ]
 
 
-def complaints_about_docstring_voice(source: Source) -> list[str]:
-    """Complain about docstrings that are question clauses, references alone, or shorter than three words."""
-    complaints = []
-    for node in ast.walk(source.tree):
-        if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            continue
-        docstring = ast.get_docstring(node)
-        if docstring is None:
-            continue
-        where = f"{source.path}:{getattr(node, 'lineno', 1)}"
-        if _CLAUSE.match(docstring):
-            complaints.append(f"{where}: docstring begins {docstring.split()[0]!r}; use a verb or a noun phrase")
-        if len(docstring.split()) < DOCSTRING_WORDS_MIN:
-            complaints.append(f"{where}: docstring {docstring!r} says too little")
-    return complaints
+def complaints_about_first_words(source: Source) -> list[str]:
+    """Complain about docstrings that begin as a question does (*What*, *Why*, *Where* …), or with *See*."""
+    return [
+        f"{where}: docstring begins {docstring.split()[0]!r}; use a verb or a noun phrase"
+        for where, docstring in _docstrings(source)
+        if _CLAUSE.match(docstring)
+    ]
+
+
+def complaints_about_short_docstrings(source: Source) -> list[str]:
+    """Complain about docstrings of fewer than three words."""
+    return [
+        f"{where}: docstring {docstring!r} says too little"
+        for where, docstring in _docstrings(source)
+        if len(docstring.split()) < DOCSTRING_WORDS_MIN
+    ]
 
 
 def complaints_about_coined_names(source: Source) -> list[str]:
@@ -118,6 +120,14 @@ def complaints_about_unexplained_exceptions(source: Source) -> list[str]:
     ]
 
 
+def _docstrings(source: Source) -> Iterator[tuple[str, str]]:
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            docstring = ast.get_docstring(node)
+            if docstring is not None:
+                yield f"{source.path}:{getattr(node, 'lineno', 1)}", docstring
+
+
 def _is_explained(comment: str) -> bool:
     match = _SUPPRESSION.match(comment)
     return match is not None and bool(match[2].strip())
@@ -166,7 +176,8 @@ def _main(arguments: list[str]) -> int:
     sources = [Source(path, text) for path, text in texts.items() if path.endswith(".py")]
     complaints = [each for path, text in texts.items() for each in complaints_about_words(path, text)]
     for source in sources:
-        complaints += complaints_about_docstring_voice(source) + complaints_about_coined_names(source)
+        complaints += complaints_about_first_words(source) + complaints_about_short_docstrings(source)
+        complaints += complaints_about_coined_names(source)
     complaints += complaints_about_uncommented_complexity(sources)
     sys.stdout.write("".join(f"{complaint}\n" for complaint in complaints))
     return 1 if complaints else 0

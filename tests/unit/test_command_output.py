@@ -1,4 +1,4 @@
-"""What the command prints: one door, whatever stands behind standard output."""
+"""The output of the command: one door, for every kind of standard output."""
 
 from __future__ import annotations
 

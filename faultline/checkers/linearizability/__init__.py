@@ -5,10 +5,10 @@ data_type    the road from the rows of a history to a finding, and where kinds o
 registers, kv, objects   the three kinds; operations: rows as demands on, and changes of, a register
 decision     the one answer of every engine, monitor and search
 search       registers: the engine, and the first return that cannot be explained; generic: the same for any model,
-             with generic_search, whose forms are generic_native and generic_walk, and generic_proof, which checks it
+             with generic_search, whose forms are generic_native and generic_walk, and model_rules, which checks it
 refutation   an engine's refusal made a certificate (certificates); object_certificates: the same for any model
-verifier     the one door to what verifies: verify for registers, generic_proof for any model, contradictions for what
-             monitors say, replay for linearizations
+verifier     the one door to what verifies: verify for configurations, with value_rules for registers and model_rules
+             for any model, contradictions for what monitors say, replay for linearizations
 proof        certificates in files, with told, the operations in words
 referee      the port of Porcupine, for what the generic search cannot decide
 evidence     an illegal register made small by minimise, or told as one moment by cuts; classify and losses name it;

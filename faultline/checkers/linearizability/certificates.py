@@ -17,7 +17,7 @@ Any other object is `ObjectCalls`, under a model, and its states are told as the
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -89,6 +89,9 @@ class Configurations:
 
     def __len__(self) -> int:
         return len(self.rank)
+
+    def __iter__(self) -> Iterator[Configuration]:
+        return (self[k] for k in range(len(self)))
 
     def __getitem__(self, k: int) -> Configuration:
         ahead, used = self.ahead_begin, self.used_begin

@@ -55,7 +55,7 @@ class Cut(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Evidence(Generic[AnyCall]):
-    """Why a key is illegal: the few operations that show it, confirmed by a certificate or a second engine.
+    """The few operations that show that a key is illegal, confirmed by a certificate or a second engine.
 
     `core` holds the operations as far as they constrain; of them, `refused` is the one that cannot be placed. `order`
     is the longest way to place others before it, `state` the value where that ends, as the history has it.

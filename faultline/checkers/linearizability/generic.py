@@ -6,7 +6,7 @@ answer the same, and let `engine` choose: `auto` searches with interned states a
 that the search cannot know.
 
 No answer is taken on trust. A linearization is replayed on the model itself. An illegal history comes with the
-configurations that were visited, and one pass over them shows that they refute it (`generic_proof`). Where that rests
+configurations that were visited, and one pass over them shows that they refute it (`model_rules`). Where that rests
 on a promise of the hooks `dead` or `can_reach`, a search without them has to refuse the history too, within a budget,
 up to the first return that cannot be placed; `is_confirmed` says whether it got that far. When the engine must give way
 to the port, `handed_over` says why. Should the two ever disagree, that is a HarnessError; should a hook have promised

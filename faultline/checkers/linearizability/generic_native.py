@@ -15,7 +15,7 @@ from typing import Any
 from faultline.checkers.linearizability.certificates import Configuration
 from faultline.checkers.linearizability.decision import Decision, Legality
 from faultline.checkers.linearizability.generic_part import Part, Walked
-from faultline.checkers.linearizability.generic_proof import Refutation
+from faultline.checkers.linearizability.model_rules import Refutation
 from faultline.checkers.porcupine.budget import Budget
 from faultline.checkers.porcupine.model import PENDING, Operation
 from faultline.harness.errors import HarnessError

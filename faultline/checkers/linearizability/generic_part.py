@@ -8,8 +8,8 @@ from typing import Any, Generic, TypeVar
 
 from faultline.checkers.linearizability.certificates import Configuration
 from faultline.checkers.linearizability.decision import Decision
-from faultline.checkers.linearizability.generic_proof import Refutation
 from faultline.checkers.linearizability.generic_tables import Machine, OperationClasses
+from faultline.checkers.linearizability.model_rules import Refutation
 from faultline.checkers.porcupine.model import Model, NondeterministicModel, Operation
 
 __all__ = ["NO_HOOKS", "CanReach", "Hooks", "Part", "Walked"]
@@ -73,7 +73,7 @@ class Part(Generic[State, Input, Output]):
 class Walked:
     """The outcome of a walk: the `decision`, and of an illegal part the proof.
 
-    `is_proved`: the configurations that were visited refute the part (`generic_proof`). `refutation` returns them for
+    `is_proved`: the configurations that were visited refute the part (`model_rules`). `refutation` returns them for
     another look.
     """
 

@@ -1,7 +1,7 @@
 """The slot search for any model: a linearization of one part of a history, or the proof that there is none.
 
 `generic_part` holds what is searched, `generic_walk` the search in plain Python and `generic_native` the same in the
-native kernel, which asks the model only for steps that it does not know. `generic_proof` checks a refutation.
+native kernel, which asks the model only for steps that it does not know. `model_rules` checks a refutation.
 """
 
 from __future__ import annotations

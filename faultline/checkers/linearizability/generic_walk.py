@@ -8,7 +8,7 @@ knows about its operations are here learnt from the model, or told by its author
 - of equal open operations only the one that returns first is tried, of equal pending ones the one called first;
 - an operation that changes nothing is linearized as soon as it is legal. Every class is guessed to be such until it
   changes a state. A linearization found that way is as good as any. When none is found, the configurations that were
-  visited show whether the guesses held wherever they mattered (`generic_proof`). If not, the search begins again with
+  visited show whether the guesses held wherever they mattered (`model_rules`). If not, the search begins again with
   those that held, and at last with none;
 - a pending operation that would change nothing is not used; and a configuration is hopeless when the same one was
   visited with fewer pending operations used up;
@@ -30,8 +30,8 @@ from typing import Generic, TypeVar
 from faultline.checkers.linearizability.certificates import Configuration
 from faultline.checkers.linearizability.decision import Decision, Legality
 from faultline.checkers.linearizability.generic_part import CanReach, Part, Walked
-from faultline.checkers.linearizability.generic_proof import Refutation, broken_guesses, refutes
 from faultline.checkers.linearizability.generic_tables import ILLEGAL
+from faultline.checkers.linearizability.model_rules import Refutation
 from faultline.checkers.porcupine.budget import Budget
 from faultline.checkers.porcupine.model import PENDING, Operation
 
@@ -168,9 +168,9 @@ def walk_in_python(part: Part[State, Input, Output], budget: Budget) -> Walked:
         if search.is_tainted or search.is_cut_by_guess():
             continue
         refutation = search.refutation()
-        broken = broken_guesses(refutation)
+        broken = refutation.broken_guesses()
         if not broken:
-            return Walked(found, refutes(refutation), search.refutation)
+            return Walked(found, not refutation.fault(), search.refutation)
         still -= broken
     raise AssertionError("a pass without guesses has none that are broken")
 

@@ -1,8 +1,8 @@
 """Certificates of objects under a model: made of a search, and verified.
 
-The search visits configurations, and `generic_proof` says why these refute a history. Here they are written down so
-that a reader needs only the operations and the model: a state is told as the operation that leads there from an earlier
-state. They may speak of a relaxation, which leaves out what cannot matter.
+The search visits configurations, and `verify` and `model_rules` say why these refute a history. Here they are written
+down so that a reader needs only the operations and the model: a state is told as the operation that leads there from an
+earlier state. They may speak of a relaxation, which leaves out what cannot matter.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from faultline.checkers.linearizability.certificates import (
 from faultline.checkers.linearizability.contradictions import breaks
 from faultline.checkers.linearizability.data_types import MODEL_FACTORIES
 from faultline.checkers.linearizability.generic_part import NO_HOOKS, Hooks, Part
-from faultline.checkers.linearizability.generic_proof import derivation, refutes
 from faultline.checkers.linearizability.generic_search import search_generic
 from faultline.checkers.linearizability.generic_tables import ILLEGAL
 from faultline.checkers.linearizability.replay import is_linearization, replays
@@ -48,7 +47,7 @@ def refute_object(
     refutation = found.refutation()
     members = _undominated(refutation.configurations)
     needed = {each.state for each in members}
-    derived = derivation(refutation)
+    derived = refutation.derivation()
     for before, _, after in reversed(derived):
         needed.update({before} if after in needed else ())
     number, steps = {refutation.initial: 0}, list[tuple[int, int]]()
@@ -187,10 +186,8 @@ def _fault_of_set(certificate: Certificate[ObjectCalls], operations: Sequence[An
     members: list[Configuration] = []
     for k in range(len(found)):
         rank, state, ahead, used = found[k]
-        if not 0 <= state < len(states) or len(set(ahead)) < len(ahead) or len(set(used)) < len(used):
-            return f"member {k} of its set is no configuration of these operations"
-        if any(i not in positions for i in (*ahead, *used)):
+        if not 0 <= state < len(states):
             return f"member {k} of its set is no configuration of these operations"
         members.append(Configuration(rank, states[state], ahead, used))
     still = {part.class_of[i] for i in certificate.still}
-    return "" if refutes(part.refutation(still, members)) else "its set does not refute these operations"
+    return part.refutation(still, members).fault()

@@ -19,7 +19,7 @@ from faultline.checkers.linearizability.engine.columns import APPEND, Columns
 from faultline.checkers.linearizability.engine.frontier import Frontier
 from faultline.checkers.linearizability.engine.proofs import LOOKS_MAX, fault_of_refutation, frontier
 from faultline.checkers.linearizability.operations import AVOID, OBSERVE, SWAP, WRITE
-from faultline.checkers.linearizability.verify import fault_of_relaxation
+from faultline.checkers.linearizability.value_rules import fault_of_relaxation
 from faultline.checkers.porcupine.budget import UNLIMITED, Budget
 from faultline.harness.errors import HarnessError
 

@@ -1,7 +1,8 @@
 """The entry point for verifying certificates: one pass over each, no search, no code of the engines.
 
-An order is replayed. Configurations are looked at one by one, by the rules of `verify` for registers and strings, and
-by those of `generic_proof` for objects under a model. A contradiction is looked up in the history (`contradictions`).
+An order is replayed. Configurations are looked at one by one, by the rules of `verify`, to which `value_rules` adds
+what registers and strings are, and `model_rules` any model. A contradiction is looked up in the history
+(`contradictions`).
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from faultline.checkers.linearizability.engine.columns import Columns
 from faultline.checkers.linearizability.engine.problem import problem_of
 from faultline.checkers.linearizability.engine.replay import is_linearization
 from faultline.checkers.linearizability.object_certificates import fault_of_object
-from faultline.checkers.linearizability.verify import fault_of_relaxation, fault_of_set
+from faultline.checkers.linearizability.value_rules import ValueRules, fault_of_relaxation
+from faultline.checkers.linearizability.verify import fault_of_set
 
 __all__ = ["fault_of"]
 
@@ -44,4 +46,4 @@ def _fault_of_columns(certificate: Certificate[Columns]) -> str:
         if fault:
             return fault
         columns = relaxed_columns(columns, certificate.relaxed)
-    return fault_of_set(columns, certificate.configurations)
+    return fault_of_set(ValueRules(columns), certificate.configurations)

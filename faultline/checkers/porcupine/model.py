@@ -102,12 +102,12 @@ class Event(Generic[Input, Output]):
 
 
 def no_partition(history: Sequence[Operation[Input, Output]]) -> list[Sequence[Operation[Input, Output]]]:
-    """The whole history as a single part."""
+    """Return the whole history as a single part."""
     return [history]
 
 
 def no_partition_event(history: Sequence[Event[Input, Output]]) -> list[Sequence[Event[Input, Output]]]:
-    """The whole event history as a single part."""
+    """Return the whole event history as a single part."""
     return [history]
 
 
@@ -188,7 +188,7 @@ class NondeterministicModel(Generic[State, Input, Output]):
         return step_within(self.step, self.step_context, budget)
 
     def to_model(self) -> Model[tuple[State, ...], Input, Output]:
-        """The deterministic model whose state is the set of states this one may be in (the power-set construction)."""
+        """Return the deterministic model whose state is the set of possible states here (power-set construction)."""
 
         def step(
             context: Budget, states: tuple[State, ...], given: Input, answer: Output

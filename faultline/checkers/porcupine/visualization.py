@@ -102,7 +102,7 @@ class Checked(Protocol[Input, Output]):
 
 
 def visualization_data(model: AnyModel[State, Input, Output], information: Checked[Input, Output]) -> VisualizationData:
-    """The data of a verbose check with `model`. Raises ValueError when a linearization is not one of this model."""
+    """Return the data of a verbose check. Raises ValueError when a linearization is not one of `model`."""
     plain: Model[Any, Input, Output] = model.to_model() if isinstance(model, NondeterministicModel) else model
     parts = zip(information.history, information.partial_linearizations, strict=True)
     return VisualizationData(
@@ -112,7 +112,7 @@ def visualization_data(model: AnyModel[State, Input, Output], information: Check
 
 
 def plain(data: VisualizationData) -> dict[str, Any]:
-    """The same as dictionaries and lists, as JSON has them; keys of `largest` become text."""
+    """Return `data` as dictionaries and lists, as JSON has them; keys of `largest` become text."""
     built: dict[str, Any] = _listed(msgspec.to_builtins(data, str_keys=True))
     return built
 

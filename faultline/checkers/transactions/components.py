@@ -44,7 +44,7 @@ def suspect_components(
 
 
 def _return_barriers(invoke: Integers, complete: Integers, first_barrier: int) -> tuple[Integers, Integers, int]:
-    """Edges that say who completed before whom was invoked; transactions are numbered from 0, barriers after them."""
+    """Return edges by completion before invocation; transactions are numbered from 0, barriers after them."""
     completing = np.flatnonzero(complete < NEVER)
     completing = completing[np.argsort(complete[completing], kind="stable")]
     barriers = first_barrier + np.arange(len(completing))

@@ -62,7 +62,7 @@ def _too_little(columns: TransactionColumns, reads: CounterReads, read: int, fou
 
 
 def _too_much(columns: TransactionColumns, reads: CounterReads, read: int, limit: int, found: Observations) -> None:
-    """More than others added: with what failed it may add up, or with what the reader itself added later."""
+    """Note a read of more than others added; failed amounts, or later ones of the reader itself, may explain it."""
     reader, number = int(columns.owner[read]), int(columns.key[read])
     key, base = columns.keys[number], reads.base[read]
     later = reads.amounts.get(number, {}).get(reader, 0) - reads.earlier[read]

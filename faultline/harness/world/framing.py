@@ -24,7 +24,7 @@ class FrameError(Exception):
 
 
 def encode_frame(payload: bytes) -> bytes:
-    """`payload` with its length in front. Raises FrameError when it is longer than `MAX_FRAME_BYTES`."""
+    """Return `payload` with its length in front. Raises FrameError when it is longer than `MAX_FRAME_BYTES`."""
     if len(payload) > MAX_FRAME_BYTES:
         raise FrameError(f"a payload of {len(payload)} bytes is longer than the {MAX_FRAME_BYTES} a frame may carry")
     return _LENGTH.pack(len(payload)) + payload

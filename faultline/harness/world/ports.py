@@ -45,10 +45,10 @@ class Clock(Protocol):
     """A node's two clocks. Faults may step the wall clock and let both drift; the monotonic one never goes back."""
 
     def monotonic_us(self) -> int:
-        """Microseconds since an arbitrary origin, never decreasing while the process lives."""
+        """Return microseconds since an arbitrary origin, never decreasing while the process lives."""
 
     def wall_us(self) -> int:
-        """Microseconds since the epoch as this node believes it: may be offset, drift and step both ways."""
+        """Return microseconds since the epoch as this node believes it: may be offset, drift and step both ways."""
 
 
 class Network(Protocol):

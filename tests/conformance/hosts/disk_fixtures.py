@@ -1,4 +1,4 @@
-"""What a test of disks shows where hosts have none of their own: that they are refused, with the reason."""
+"""A mark for tests of disks: hosts without disks of their own must refuse them, with the reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a test on hosts of namespaces shows where there are none: that they are refused by name, with a next step."""
+"""Hosts of namespaces for tests; a machine without any must refuse them by name, with a next step."""
 
 from __future__ import annotations
 

@@ -40,9 +40,10 @@ def run_store(
     duration_s: float = 3.0,
     progress: Callable[[str], None] | None = None,
 ) -> tuple[RunRecord, Judgement] | None:
-    """What came of it; None where the hosts lack the store, after a look at the refusal.
+    """Run the store and return the record and its judgement; None where the hosts lack the store.
 
-    Cuts are left out where links cannot be cut; every other fault must have been applied.
+    The refusal for want of the store is checked. Cuts are left out where links cannot be cut; every other fault must
+    have been applied.
     """
     possible = tuple(fault for fault in faults if fault.kind != "partition" or not hosts.links.refusal)
     request = RunRequest(

@@ -38,7 +38,7 @@ def planned(system: str, faults: list[PlannedFault], duration_s: float) -> tuple
 
 
 def refused_as_it_should(hosts: NamespaceHosts, plan: Plan, parts: Parts, folder: Path) -> bool:
-    """Where a host cannot do what the plan wants, the run is refused with the host's reason; is it so here?"""
+    """Return whether a host cannot do what the plan wants; assert that the run is then refused with its reason."""
     wanted = {need for fault in plan.faults for need in parts.nemeses[fault.kind].needs} & AGENT_FAULTS
     reasons = {fault: why for fault, why in hosts.abilities.refusals().items() if fault in wanted}
     if reasons:
@@ -49,7 +49,7 @@ def refused_as_it_should(hosts: NamespaceHosts, plan: Plan, parts: Parts, folder
 
 
 def times_in(log: str) -> list[datetime]:
-    """What etcd takes the time to be, line by line."""
+    """Return the time that etcd writes in each line of its log."""
     return [datetime.fromisoformat(text) for text in re.findall(r'"ts":"([^"]+)Z"', log)]
 
 

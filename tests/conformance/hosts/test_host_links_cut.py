@@ -21,7 +21,7 @@ LINKS = [(one, other) for one in ("n1", "n2", "n3") for other in ("n1", "n2", "n
 
 
 def cut_links(hosts: NamespaceHosts, *cut: tuple[str, str]) -> list[tuple[str, str]]:
-    """What datagrams of the test's own say, not the probe that the code under test uses; none is awaited over `cut`."""
+    """Return the links over which no datagram passes, by a probe of the test's own; none is awaited over `cut`."""
     probe = DatagramProbe({host.name: host.address for host in hosts.hosts}, hosts.network_of)
     try:
         return [link for link in LINKS if not probe.passes(link, expected=link not in cut)]

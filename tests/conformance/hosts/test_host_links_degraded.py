@@ -63,9 +63,9 @@ def degraded(hosts: NamespaceHosts, quality: LinkQuality) -> Iterator[bool]:
 
 
 def sent_over(hosts: NamespaceHosts, link: tuple[str, str], *, at_least: int = 200) -> tuple[list[bytes], float]:
-    """What arrives of 200 datagrams of the test's own, in order, and how long the first took.
+    """Send 200 datagrams of the test's own; return those that arrive, in order, and the seconds that the first took.
 
-    After `at_least` it waits until nothing has come for a second: before that, something may just be slow.
+    Once `at_least` have come, a second without a datagram ends the wait; before that, twenty seconds do.
     """
     address = {host.name: host.address for host in hosts.hosts}
     with ExitStack() as stack:

@@ -169,7 +169,7 @@ def test_a_drift_makes_both_clocks_run_fast_or_slow(tmp_path: Path) -> None:
 
 
 def measured(witness: Witness) -> tuple[dict[str, int], int, int]:
-    """How far the witness's clocks went, and bounds of how long that took: near enough to tell half as much apart."""
+    """Return the advance of the witness's clocks, and bounds of the time that passed, with a ratio below 1.3."""
     before_ns, first, after_ns = time.monotonic_ns(), witness.ask(), time.monotonic_ns()
     while True:
         asked_ns, last, told_ns = time.monotonic_ns(), witness.ask(), time.monotonic_ns()

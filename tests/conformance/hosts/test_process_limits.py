@@ -30,7 +30,7 @@ def tree_of(controller: str, version: int) -> Tree | None:
 
 
 def made(make: Callable[[ControlGroup], object], controller: str, version: int) -> object | None:
-    """What `make` makes of a group; None where the kernel or our rights allow none."""
+    """Return the limit that `make` makes of a group; None where the kernel or our rights allow no group."""
     tree = tree_of(controller, version)
     if tree is None:
         return None

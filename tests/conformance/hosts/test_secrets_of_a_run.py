@@ -1,4 +1,4 @@
-"""What a run folder may be shown for: neither the secret of the run, nor what the host file says of keys, is in it."""
+"""A run folder may be shown: neither the secret of the run, nor what the host file says of keys, is in it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def assert_nothing_tells(folder: Path, output: str, *secrets: bytes) -> None:
 
 
 def forms(secret: RunSecret) -> list[bytes]:
-    """How a secret might be written down."""
+    """Return the forms in which a secret might be written down."""
     key = secret.reveal()
     return [key, key.hex().encode(), repr(key)[2:-1].encode(), secret.password().encode()]
 

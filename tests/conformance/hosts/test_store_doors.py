@@ -25,7 +25,7 @@ SSH = "22"
 
 
 class Look:
-    """What is looked at as soon as the store serves; `found` is what should not be."""
+    """A look at the open ports, the readable files and the answer to a stranger, once, as soon as the store serves."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, hosts: NamespaceHosts) -> None:
         self.hosts = hosts

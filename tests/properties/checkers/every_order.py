@@ -14,17 +14,17 @@ State = dict[str, Any]
 
 
 def some_order(history: History, explains: Callable[[History, tuple[int, ...]], bool]) -> bool:
-    """Whether some order of the ok transactions, and of some of the unknown ones, `explains` every answer."""
+    """Return whether some order of the ok transactions, and of some of the unknown ones, `explains` every answer."""
     return any(explains(history, order) for chosen in _choices(history) for order in permutations(chosen))
 
 
 def is_serializable(history: History, realtime: bool = False) -> bool:
-    """Whether the ok transactions, and some of the unknown ones, fit one after another; in real time if asked."""
+    """Return whether the ok transactions and some unknown ones fit one after another; in real time if asked."""
     return some_order(history, _fits_in_real_time if realtime else _fits)
 
 
 def is_snapshot_isolated(history: History) -> bool:
-    """Whether they fit with a snapshot each that is as old as its beginning, and no concurrent writes to one key."""
+    """Return whether they fit with a snapshot each from its start, and without concurrent writes to one key."""
     return any(_has_snapshots(history, list(chosen)) for chosen in _choices(history))
 
 

@@ -95,14 +95,14 @@ def _orders(small):
 
 
 def _knows(level, small, visible, reader, place):
-    """What the reader knows of at one of its reads, under the premise of the level's axiom."""
+    """Return the transactions that the reader knows of at one of its reads, under the premise of the level's axiom."""
     if level == "rc":
         return {writer for _, writer in small.reads[reader][:place]}
     return {other for other in range(small.size) if (other, reader) in visible}
 
 
 def holds(level, transactions):
-    """Whether some total order of commits, extending sessions and reads, satisfies the axiom (Biswas & Enea 2019)."""
+    """Return whether some commit order that extends sessions and reads satisfies the axiom (Biswas & Enea 2019)."""
     small = Small(transactions)
     if not small.clean:
         return False
@@ -128,7 +128,7 @@ def _axiom(level, small, visible, at, reader):
 
 
 def is_serializable(transactions, session_order=False):
-    """Whether running the committed transactions one by one, in some order, gives what was read."""
+    """Return whether the committed transactions, run one by one in some order, read what was read."""
     small = Small(transactions)
     if not small.clean:
         return False
@@ -149,7 +149,7 @@ def _sees(small, earlier, reader):
 
 
 def is_snapshot_isolated(transactions, session_order=False):
-    """Whether some interleaving of starts and commits, with snapshots and first committer wins, gives what was read."""
+    """Return whether some order of starts and commits, with snapshots and first committer wins, gives what was read."""
     small = Small(transactions)
     return small.clean and _interleave(small, session_order, [], set(), {}, frozenset())
 

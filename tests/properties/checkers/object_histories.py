@@ -59,7 +59,7 @@ class _Object:
 
 @st.composite
 def true_histories(draw, kind, operations_max=9, clients=3):
-    """What clients of a true object saw. Some operations are cut off before or after their effect."""
+    """Draw a history of a true object's clients. Some operations are cut off before or after their effect."""
     made, history, waiting, crashes = _Object(kind), [], {}, [0] * clients
     size, fresh = draw(st.integers(1, operations_max)), 0
     for time in range(6 * operations_max):

@@ -38,7 +38,7 @@ READS = Hooks(readonly=lambda given_, answer: given_[0] == "read")
 
 
 def can_reach(state, operation, available):
-    """Whether some state reachable by any number of `available` operations lets `operation` happen."""
+    """Return whether some state reachable by any number of `available` operations lets `operation` happen."""
     reached, grown = {state}, True
     while grown:
         before = len(reached)

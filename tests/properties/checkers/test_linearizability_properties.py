@@ -88,7 +88,7 @@ def _take_effect(history, row, state):
 
 
 def brute_force(operations):
-    """Whether some order of all completed and some pending operations is a linearization."""
+    """Return whether some order of all completed and some pending operations is a linearization."""
     calls, model = referee_operations(operations), register_model()
     must = [i for i, operation in enumerate(operations) if operation.return_ != INFINITY]
     may = [i for i, operation in enumerate(operations) if operation.return_ == INFINITY]

@@ -32,7 +32,7 @@ class Step(NamedTuple):
 
 
 def steps_of(rng: random.Random) -> list[Step]:
-    """What the clients do, and a read of each of them in the end, in the order of effects."""
+    """Return steps of the clients, and a read of each of them at the end, in the order of effects."""
     steps, value = [], 0
     for process in range(CLIENTS):
         now = rng.random()
@@ -128,7 +128,7 @@ def test_one_read_of_an_old_state_at_a_node_that_lags_is_never_a_lost_write(seed
 def test_writes_that_are_lost_in_the_middle_are_never_told_as_values_that_were_never_written(
     seed: int, lost: int, place: int
 ) -> None:
-    """What is overwritten before enough was seen is told by weaker names, a second compare-and-set by its own."""
+    """A lost write that was overwritten early has a weaker name, a second compare-and-set its own."""
     steps, register, done = steps_of(random.Random(seed)), Register(), []
     for number, step in enumerate(steps):
         if number == place:

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from faultline.checkers.linearizability.certificates import Configuration
-from faultline.checkers.linearizability.generic_proof import refutes
 from faultline.checkers.linearizability.generic_search import Hooks, search_generic
 from faultline.checkers.porcupine import Budget
 
@@ -49,7 +48,7 @@ def test_both_forms_of_the_search_walk_the_same_way(fuzz, kind, with_look_ahead)
         assert walks[0].is_proved == walks[-1].is_proved, seed
         if walks[0].decision.is_illegal:
             proved += 1
-            assert all(refutes(walk.refutation()) for walk in walks), seed
+            assert all(not walk.refutation().fault() for walk in walks), seed
     assert proved > 10
 
 
@@ -81,7 +80,7 @@ def test_no_changed_proof_refutes_a_legal_history(fuzz, kind):
         if not walked.decision.is_legal or not proof.configurations:
             continue
         tried += 1
-        assert not refutes(proof)
+        assert proof.fault()
         for _ in range(5):
-            assert not refutes(mutated(proof, rng)), seed
+            assert mutated(proof, rng).fault(), seed
     assert tried > 100

@@ -60,7 +60,7 @@ def history_of(steps: list[Step], found: int | None) -> History:
 
 
 def is_possible(steps: list[Step], found: int | None) -> bool:
-    """Whether some order that real time permits, with any of the unknown changes, shows the scan what it found."""
+    """Return whether an order that real time permits, with any of the unknown changes, shows the scan what it found."""
     certain = [step for step in steps if step.outcome == "ok"]
     unknown = [step for step in steps if step.outcome == "info"]
     for chosen in product([True, False], repeat=len(unknown)):

@@ -93,7 +93,7 @@ def test_lists_are_snapshot_isolated_when_some_snapshots_explain_them(seed: int)
 
 
 def has_unordered_appends(history: History) -> bool:
-    """Whether two transactions appended to a list what nobody read, so that nothing is known about their order."""
+    """Return whether two transactions appended unread values to one list, so that their order is unknown."""
     writers: dict[tuple[str, int], int] = {}
     read: set[tuple[str, int]] = set()
     for row in range(len(history)):

@@ -1,4 +1,4 @@
-"""What an undecided search claims is true: its order is one, and what it ruled out leads nowhere."""
+"""The claims of an undecided search are true: its order is one, and the states that it ruled out lead nowhere."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def test_stronger_levels_are_violated_wherever_weaker_ones_are(transactions):
 
 @given(transactions=sane_transactions())
 def test_the_rows_of_a_finding_are_a_violation_by_themselves(transactions):
-    """What a finding names suffices: the other transactions, and reads of their writes, can go."""
+    """The transactions that a finding names violate the level without the others and without reads of their writes."""
     for level, checker in LEVELS.items():
         for finding in checker().check(history_of(transactions)).findings:
             assert not holds(level, _restricted(transactions, set(finding.operations)))

@@ -138,7 +138,7 @@ class ReadAtomic(Causal):
 
 
 def history_of(database, seed, transactions=60, sessions=6):
-    """What clients of `database` see, a few transactions of theirs being open at any time."""
+    """Return the history of clients of `database`, with a few of their transactions open at any time."""
     rng = random.Random(seed)
     store, history, opened, time_us, written = database(rng), History(), {}, 0, 0
     begun = 0

@@ -1,4 +1,4 @@
-"""What channels, batches and pipelines keep whatever is lost, cut and reset: their invariants on random stories."""
+"""The invariants of channels, batches and pipelines, on random stories of losses, cuts and resets."""
 
 from __future__ import annotations
 

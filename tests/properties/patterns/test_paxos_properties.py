@@ -24,7 +24,7 @@ NAMES = ("athens", "byzantium", "cyrene", "delphi", "ephesus")
 
 @dataclass(frozen=True)
 class Story:
-    """Who is there, how many are a quorum, and in each step: who does what towards whom."""
+    """The number of members, the sizes of quorums, and the steps: an action, its member and the other one."""
 
     size: int
     quorums: PaxosQuorums

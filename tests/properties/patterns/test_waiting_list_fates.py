@@ -1,4 +1,4 @@
-"""Whatever happens to it in whatever order, what waits has one fate, and a quorum is one of distinct replicas."""
+"""A waiting request has exactly one fate under every order of events, and a quorum is one of distinct replicas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a campaign is kept, and the commands that lead back to its runs."""
+"""The folder of a campaign, and the commands that lead back to its runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a task does with its unit of work, without Spark: files, receipts, broken seeds, what is kept and salvaged."""
+"""A task and its unit of work, without Spark: files, receipts, broken seeds, runs that are kept or salvaged."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ print(Path(faultline.__file__).parts[-3])
 
 
 def carried_out(folder: Path, *arguments: str) -> tuple[list[str], dict[str, bytes]]:
-    """What a process that carries out and explains a unit prints, and the files that it leaves."""
+    """Carry out and explain a unit in a process; return the lines that it prints and the files that it leaves."""
     ran = subprocess.run(
         [sys.executable, "-c", CARRY_OUT, *arguments], cwd=folder, capture_output=True, text=True, check=True
     )

@@ -1,4 +1,4 @@
-"""What a checker does not need is not imported: a command that checks one small file should not wait for the rest."""
+"""A checker imports only modules that it needs: a command that checks one small file should not wait for the rest."""
 
 from __future__ import annotations
 

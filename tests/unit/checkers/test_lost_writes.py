@@ -1,4 +1,4 @@
-"""When a register's write is called lost, and when the read that misses it is called stale: rule by rule."""
+"""The rules by which a register's write is called lost, or the read that misses it stale, one by one."""
 
 from __future__ import annotations
 

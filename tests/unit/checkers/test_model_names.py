@@ -1,4 +1,4 @@
-"""What `--model` names: checkers that need nothing but a history, and no others."""
+"""The names that `--model` takes: checkers that need nothing but a history, and no others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a verbose check hands to those who draw it."""
+"""The data of a verbose check, for programs that draw it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever is *unknown* says why, as data: nobody has to guess it from the sentence."""
+"""Each *unknown* result gives its reason as data: no reader has to guess it from the sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was recorded of real stores: every claim has its runs, they bear it out, and the page says so."""
+"""The records of real stores: every claim has its runs, they bear it out, and the page says so."""
 
 from __future__ import annotations
 

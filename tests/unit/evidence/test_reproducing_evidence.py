@@ -22,7 +22,7 @@ BROKEN = (Verdict.HARNESS_ERROR, "", "")
 def outcome(
     monkeypatch: pytest.MonkeyPatch, expected: str, *came: tuple[Verdict, str, str], every: bool = False
 ) -> Any:
-    """What `faultline evidence` makes of runs that came to these verdicts."""
+    """Return the outcome that `faultline evidence` finds for runs with these verdicts."""
     verdicts = dict(zip((3, 4, 5), came, strict=True))
     started: list[tuple[int, str]] = []
 

@@ -1,4 +1,4 @@
-"""Where generators end, how fast they go, and what changes operations on the way."""
+"""The ends of generators, their pace, and the generators that change operations on the way."""
 
 from __future__ import annotations
 

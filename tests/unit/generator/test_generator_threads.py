@@ -1,4 +1,4 @@
-"""Which workers perform what."""
+"""The workers that perform each operation of a generator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What operations read and write, and the final reads of what a workload's own final operations leave out."""
+"""The objects that operations read and write, and final reads of those that a workload's own leave out."""
 
 from __future__ import annotations
 

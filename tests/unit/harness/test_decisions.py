@@ -1,4 +1,4 @@
-"""What a run decided can be repeated: the same nodes and links, however the roles fall the second time."""
+"""The decisions of a run can be repeated: the same nodes and links, whichever roles they have the second time."""
 
 from __future__ import annotations
 

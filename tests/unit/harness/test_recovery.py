@@ -23,7 +23,7 @@ FINAL = (
 
 
 def again(*outcomes: Outcome, now_us: int = 2_000_000) -> list[tuple[int, str]]:
-    """What each worker is asked again after operations, invoked after the heal, that had these outcomes."""
+    """Return the workers and functions asked again after operations with these outcomes since the heal."""
     history = History()
     before = history.invoke(Operation(0, "read", "k1"), HEAL_US - 1, 0, "athens")
     history.complete(before, ok(None), HEAL_US + 1)

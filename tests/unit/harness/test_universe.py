@@ -130,7 +130,7 @@ def test_holding_a_number_moves_no_other_draw() -> None:
     assert held == {name: value for name, value in free.items() if name != "nodes"}
 
 
-@pytest.mark.parametrize("field", ["late", "reset"])
+@pytest.mark.parametrize("field", ["stale", "reset"])
 def test_a_field_that_came_later_moves_no_other_draw(field: str) -> None:
     system: Any = copy.copy(load_system("consistent-core"))
     system.domains = msgspec.structs.replace(system.domains, weather={field: ()})

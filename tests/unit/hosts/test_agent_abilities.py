@@ -1,4 +1,4 @@
-"""What the words of agents mean for a set of hosts, and for a node that the kernel killed for want of memory."""
+"""The meaning of agents' answers for a set of hosts, and for a node that the kernel killed for want of memory."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ LINE = re.compile(r"([+-]\d+\.\d{9}) x(\d+\.\d{6}) (\d+)")
 
 
 def told_off_ns(text: str, true_ns: int) -> float:
-    """How far libfaketime puts the clock off (parse_ft_string and fake_clock_gettime of version 0.9.10)."""
+    """Return the offset that libfaketime gives the clock (parse_ft_string and fake_clock_gettime of version 0.9.10)."""
     matched = LINE.fullmatch(text)
     assert matched is not None
     return float(matched[1]) * S + (true_ns - START_NS) * (float(matched[2]) - 1)

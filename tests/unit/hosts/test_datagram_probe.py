@@ -1,4 +1,4 @@
-"""Whether a datagram passes is found out on a loaded machine too; a link that lets none pass is never called open."""
+"""The probe of datagrams works on a loaded machine too; a link that lets none pass is never called open."""
 
 from __future__ import annotations
 

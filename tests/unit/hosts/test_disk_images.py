@@ -1,4 +1,4 @@
-"""When a host's disk counts as released, by what the kernel says of loop devices."""
+"""The release of a host's disk, by the kernel's list of loop devices."""
 
 from __future__ import annotations
 

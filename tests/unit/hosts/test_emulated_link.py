@@ -1,4 +1,4 @@
-"""What a degraded link does to its packets, and how one is recognised by the datagrams that passed it."""
+"""The effects of a degraded link on its packets, and the signs of one in the datagrams that passed it."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_rules_hand_over_exactly_the_packets_of_degraded_links() -> None:
 
 
 def seen(quality: LinkQuality, count: int) -> ProbeResult:
-    """What so many probes meet with on a link that is really of `quality`."""
+    """Return the result of `count` probes on an emulated link of `quality`."""
     link = EmulatedLink(5, "n1", "n2")
     link.degrade(quality)
     result = ProbeResult(count)

@@ -29,7 +29,7 @@ print(calls, ctypes.get_errno(), open(sys.argv[1]).read())
 
 
 def answer(program: bytes, architecture: int, number: int) -> int:
-    """What the kernel would do: the few instructions of BPF that the filter uses."""
+    """Return the kernel's decision, by the few instructions of BPF that the filter uses."""
     instructions, at, accumulator = list(iter_unpack("=HBBI", program)), 0, 0
     while True:
         code, if_equal, if_not, value = instructions[at]

@@ -1,4 +1,4 @@
-"""What doctor says about each host's links: the means, and the next best where one is missing."""
+"""The report of `doctor` on each host's links: the means, and the next best where one is missing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is told to the kernels of other machines about bad links, and what is made of what comes back."""
+"""The commands that make links bad on other machines, and the reading of their answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a host says that is no answer of a program of ours: one error that names the host and shows how it began."""
+"""An unreadable answer of a host becomes one error, which names the host and shows the beginning of the answer."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ def own_image() -> tuple[int, bytes]:
 
 
 def read_or_refused(image: bytes) -> VdsoImage | None:
-    """What is in the image; None on another machine than x86-64, where it must be refused by name."""
+    """Return the content of the image; None on another machine than x86-64, where it must be refused by name."""
     if IS_X86_64:
         return read_image(image)
     with pytest.raises(ImageError, match="not for x86-64|no 64-bit ELF"):

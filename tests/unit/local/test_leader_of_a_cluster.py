@@ -1,4 +1,4 @@
-"""Who leads, when members contradict each other."""
+"""The leader of a cluster whose members contradict each other."""
 
 from __future__ import annotations
 

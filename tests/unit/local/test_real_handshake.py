@@ -140,7 +140,7 @@ def at_the_door(scenario: Callable[[Door], Awaitable[None]]) -> Door:
 
 
 async def heard_until_hung_up(address: Address, *frames: bytes) -> bytes:
-    """What is answered to `frames`, of which each follows an answer to the one before, until the connection ends."""
+    """Send `frames`, each after an answer to the one before; return all answers until the connection ends."""
     reader, writer = await asyncio.open_connection(*address)
     heard = b""
     try:

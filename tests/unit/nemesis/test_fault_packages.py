@@ -1,4 +1,4 @@
-"""Which faults fall when."""
+"""The kinds and times of the faults that each package plans."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who cannot hear whom."""
+"""The links that each kind of partition cuts."""
 
 from __future__ import annotations
 

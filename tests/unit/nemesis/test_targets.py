@@ -1,4 +1,4 @@
-"""Whom a fault hits."""
+"""The nodes that a fault hits."""
 
 from __future__ import annotations
 

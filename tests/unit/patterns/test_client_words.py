@@ -1,4 +1,4 @@
-"""What clients of the systems that come with the harness say in the same words."""
+"""The sentences that clients of all shipped systems share."""
 
 from __future__ import annotations
 

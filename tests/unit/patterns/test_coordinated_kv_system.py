@@ -193,7 +193,7 @@ def client_story() -> ClientStory:
 
 
 def asked(story: ClientStory) -> list[tuple[str, int, int]]:
-    """Whom requests went to, under which number and as of which generation."""
+    """Return the receiver, the number and the generation of each request."""
     requests = [(to, message) for to, message in story.ports.sent if isinstance(message, DataRequest)]
     return [(to, message.request_number, message.generation) for to, message in requests]
 

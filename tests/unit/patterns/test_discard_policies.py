@@ -1,4 +1,4 @@
-"""Which answers are kept, which requests are refused when theirs are gone, and that a snapshot holds all of it."""
+"""The answers that are kept, the requests refused when theirs are gone, and a snapshot that holds all of it."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from faultline.testing.fake_ports import FakePorts
 
 
 class Readers:
-    """Who was served, with which values at that time, and who was given up."""
+    """The readers that were served, with their values at that time, and those that were given up."""
 
     def __init__(self, timeout_us: int = 200_000) -> None:
         self.clock = FakePorts()

@@ -1,4 +1,4 @@
-"""What gossip knows, and how two who meet come to know the same."""
+"""The knowledge of a gossiping node, and the exchange after which two nodes know the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What leaves a group's leader and when, whose files are whose, and where a group's leader is looked for."""
+"""The messages that leave a group's leader and their time, the files of each group, and the search for its leader."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ GROUP = NodeId("group-4")
 
 
 class Leader:
-    """What an outbox asks a leader."""
+    """The answers of a leader to its outbox."""
 
     generation = 1
 

@@ -29,7 +29,7 @@ class WithoutHelpers(SwimMember):
 
 
 class NeverRefutes(SwimMember):
-    """What is said of a member is not contradicted."""
+    """A member that does not refute what is said of it."""
 
     def _hear_of_oneself(self, rumour: Rumour) -> None:
         pass

@@ -167,26 +167,39 @@ def test_what_is_served_goes_on_with_generations_and_under_each_at_one_host(
     assert bool(breaches(GenerationsRule(), *events)) is is_broken
 
 
+DUE = (7, 1, 20)
+"""Partition 7 in generation 1, which holds 20 bytes."""
+
+
 @pytest.mark.rows("KRP-I5")
 @pytest.mark.parametrize(
-    ("checks", "is_broken"),
+    ("checks", "every_us", "proposed", "is_broken"),
     [
-        ([((7, 1, 20),)], True),
-        ([((7, 1, 20),), ((7, 1, 20),)], True),
-        ([((7, 1, 20),), ()], False),
-        ([((7, 1, 20), (8, 1, 20)), ((8, 1, 20),)], True),
-        ([()], False),
+        ([(DUE,)] * 3, 600_000, (0,), True),
+        ([(DUE,)] * 3, 500_000, (0,), False),
+        ([(DUE,)] * 3, 600_000, (1,), False),
+        ([(DUE,), (DUE,), ()], 2_000_000, (0,), False),
+        ([(DUE,)], 2_000_000, (0,), False),
+        ([(DUE, (8, 1, 20)), (DUE,)], 2_000_000, (0,), True),
+        ([(DUE,), ((7, 2, 20),)], 2_000_000, (0, 1), False),
+        ([(DUE,)] * 7, 200_000, (), True),
+        ([(DUE,)] * 7, 100_000, (), False),
+        ([(DUE,)] * 6, 2_000_000, (), False),
+        ([()], 2_000_000, (), False),
     ],
 )
-def test_a_big_partition_must_be_split_while_its_host_holds_it(
-    checks: list[tuple[tuple[int, int, int], ...]], is_broken: bool
+def test_a_big_partition_must_be_split_some_time_after_it_was_proposed_or_must_have_been(
+    checks: list[tuple[tuple[int, int, int], ...]], every_us: int, proposed: tuple[int, ...], is_broken: bool
 ) -> None:
     invariant, found = BigPartitionsAreSplit(), []
-    for due in checks:
-        invariant.observe(0, A, SizesChecked(due), found.append)
-    invariant.finish(0, 900_000, found.append)
-    assert found == [], "there was no time yet"
-    invariant.finish(0, 1_100_000, found.append)
+    for number, due in enumerate(checks):
+        time_us = number * every_us
+        if number in proposed:
+            invariant.observe(time_us, A, SplitProposed(7, "size", 20, 15), found.append)
+        invariant.observe(time_us, A, SizesChecked(due), found.append)
+    invariant.finish(len(checks) * every_us, 99_000_000, found.append)
+    assert found == [], "no check came after the heal"
+    invariant.finish(0, 99_000_000, found.append)
     assert bool(found) is is_broken
 
 

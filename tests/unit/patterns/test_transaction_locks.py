@@ -207,7 +207,7 @@ def test_who_was_prepared_while_another_victim_was_wounded_keeps_its_lock() -> N
     locks.ask(other, READ)
 
     def wound(victim: TransactionRef, _: TransactionRef) -> None:
-        """What the first victim gives back lets the other one prepare, and somebody else wound the requester."""
+        """Release the victim's locks, which lets the other one prepare, and wound the requester as well."""
         locks.wounded.append(victim)
         locks.prepared.append(other.id)
         locks.manager.release_all(victim.id)

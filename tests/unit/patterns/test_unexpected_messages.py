@@ -1,4 +1,4 @@
-"""What nodes do with well-formed messages that they are never sent: they refuse them, and none ends a node."""
+"""Nodes refuse well-formed messages that no correct peer sends them, and none ends a node."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_no_kind_of_message_ends_a_node_whoever_brings_it(name: str, options: di
 def test_a_table_refuses_the_kinds_that_it_has_no_handler_for() -> None:
     taken: list[object] = []
     table = HandlerTable({int: lambda source, message: taken.append((source, message))})
-    table.take(NodeId("cyrene"), 7)
+    table[int](NodeId("cyrene"), 7)
     with pytest.raises(UnexpectedMessage, match="str is no message for this node"):
-        table.take(NodeId("cyrene"), "seven")
+        table[str](NodeId("cyrene"), "seven")
     assert taken == [("cyrene", 7)]

@@ -17,7 +17,7 @@ def anomaly(workload: str, name: str, record: RunRecord) -> Anomaly:
 
 
 def changes(workload: str, name: str, record: RunRecord, row: int, chance: int = 0) -> dict[int, Any]:
-    """What the rows answer when the anomaly strikes at `row`."""
+    """Return the changed answers, by row, when the anomaly strikes at `row`."""
     made = anomaly(workload, name, record).insert(row, chance)
     assert made is not None
     return {each: answer.result for each, answer in made.changes.items()}

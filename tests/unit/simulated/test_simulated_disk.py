@@ -1,4 +1,4 @@
-"""What a simulated disk keeps and loses."""
+"""The bytes that a simulated disk keeps and loses."""
 
 from faultline.harness.world.simulated.storage import SimulatedDisk
 from faultline.harness.world.weather import salt

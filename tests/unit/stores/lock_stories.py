@@ -28,7 +28,7 @@ class ClockedClient(LockingClient, Protocol):
 
 @contextmanager
 def owners_of(new_client: Callable[..., ClockedClient], clock: HandSetClock) -> Iterator[NewOwner]:
-    """What makes owners, which end with the block, and believe in their locks by `clock`."""
+    """Yield a function that makes owners, which end with the block and measure their locks by `clock`."""
     made: list[LockOwner] = []
 
     def make(*, meanwhile: Callable[[], None] = lambda: None, **settings: Any) -> LockOwner:

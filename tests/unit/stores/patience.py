@@ -1,7 +1,7 @@
-"""How long the tests of stores wait, and a clock by which locks end when a test says so.
+"""The time limits of the tests of stores, and a clock by which locks end when a test says so.
 
-What must come about has a limit that no slow machine reaches, since it costs nothing. What never comes is waited for
-shortly, and only where nothing else has to happen within that time.
+An event that must come has a limit that no slow machine reaches, since it costs nothing. An event that never comes is
+waited for shortly, and only where nothing else has to happen within that time.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ class Gateway:
     # -- keys and leases -------------------------------------------------------------------------------------------
 
     def answer(self, path: str, body: Any) -> Any:
-        """What etcd says to one request."""
+        """Return etcd's answer to one request."""
         name = path.removeprefix("/v3/").replace("/", "_")
         answer: dict[str, Any] = getattr(self, f"_{name}")(body)
         # A stream, which the keep-alive is, wraps each of its answers.
@@ -157,7 +157,7 @@ class Gateway:
 
 
 def handler_for(gateway: Gateway) -> type[BaseHTTPRequestHandler]:
-    """What answers each of the requests to `gateway`."""
+    """Return the class of the handlers that answer the requests to `gateway`."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"

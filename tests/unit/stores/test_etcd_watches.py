@@ -44,7 +44,7 @@ def do(client: WatchingClient, f: str, key: str, value: Any = None) -> tuple[str
 
 
 def drained_upto(client: WatchingClient, index: int, path: str = "servers") -> list[list[Any]]:
-    """What came until everything up to `index` was told, without the words about how far that is."""
+    """Drain until everything up to `index` has come; return it without the `upto` items."""
     items: list[list[Any]] = []
 
     def is_told() -> bool:
@@ -127,7 +127,7 @@ def test_a_stream_that_breaks_is_taken_up_again_behind_the_last_revision_and_not
 
 
 def told_of_a_change_without_a_stream(client: WatchingClient, etcd: Gateway, compacted: int = 0) -> list[list[Any]]:
-    """What is told when one change happens while no stream comes about, and another one when one has."""
+    """Return the items of a change while no stream can be opened, and of a second one after a stream was."""
     do(client, "watch", "servers")
     drained_upto(client, 1)
     etcd.moods["/v3/watch"], etcd.streams_end_after = "503", 0

@@ -27,7 +27,7 @@ from faultline.systems_under_test.stores.galera.system import Galera
 
 
 class Server:
-    """What a member would answer: rows in a dictionary, and what happens to the next statements of a kind."""
+    """A scripted member: rows in a dictionary, and failures of the next statements of a kind."""
 
     def __init__(self) -> None:
         self.rows: dict[str, str] = {}

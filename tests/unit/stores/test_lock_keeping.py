@@ -17,7 +17,7 @@ TRUSTED_US = 20 * MS
 
 
 class Hook:
-    """What a lock hangs on; `says` is the answer to refreshes, or what they raise."""
+    """The scripted connection of a lock; `says` is the answer to refreshes, or the error that they raise."""
 
     def __init__(self) -> None:
         self.says: bool | OSError = True

@@ -25,7 +25,7 @@ LAST = 1 << 30
 
 @dataclass
 class Inbox:
-    """What one consumer has still to deliver: revisions after `after`, at first only the `newest` of each key."""
+    """The undelivered revisions of one consumer: those after `after`, at first only the `newest` of each key."""
 
     after: int
     newest: list[int] = field(default_factory=list)

@@ -46,7 +46,7 @@ def test_who_may_be_promoted_is_an_option(synchronous: str, mode: bool) -> None:
 
 @pytest.fixture
 def told(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
-    """What a Patroni on the loopback address answers; with `broken`, half of it."""
+    """Yield the answer of a Patroni on the loopback address, to be filled in; with `broken`, it is cut short."""
     answer: dict[str, Any] = {}
 
     class Handler(BaseHTTPRequestHandler):

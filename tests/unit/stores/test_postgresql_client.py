@@ -27,7 +27,7 @@ from faultline.systems_under_test.stores.postgresql.system import PostgreSQL
 
 
 class Server:
-    """What one server would answer: objects in a dictionary, and what happens to the next statement of a kind."""
+    """A scripted server: objects in a dictionary, and failures of the next statements of a kind."""
 
     def __init__(self) -> None:
         self.objects: dict[str, Any] = {}

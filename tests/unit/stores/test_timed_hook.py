@@ -1,4 +1,4 @@
-"""What a lock hangs on that times out: refreshed where that works, and elsewhere when it does not any more."""
+"""The entry with a time limit that holds a lock: refreshed where that works, and elsewhere once it fails there."""
 
 from __future__ import annotations
 

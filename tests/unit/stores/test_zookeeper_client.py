@@ -94,7 +94,7 @@ class Tree:
 
 
 class Session:
-    """What the client uses of a KazooClient."""
+    """The part of a KazooClient that the client uses."""
 
     def __init__(self, tree: Tree) -> None:
         self.tree = tree

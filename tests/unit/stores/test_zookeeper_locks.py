@@ -82,7 +82,7 @@ class Answer:
 
 
 class Session:
-    """What the locks use of a KazooClient; one with a `handler` is a lock's own, and has a socket to lose."""
+    """The part of a KazooClient that the locks use; one with a `handler` belongs to a lock and has a socket to lose."""
 
     def __init__(self, ensemble: Ensemble, handler: Any) -> None:
         self.ensemble = ensemble

@@ -1,4 +1,4 @@
-"""What users of pytest write: runs and campaigns that pass, or fail with report and replay line."""
+"""Tests that users of pytest write: runs and campaigns that pass, or fail with report and replay line."""
 
 from __future__ import annotations
 

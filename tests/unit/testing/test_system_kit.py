@@ -24,7 +24,7 @@ WORKLOADS = {"coordination-service": "register"}
 
 
 def about(name: str) -> dict[str, Any]:
-    """What the kit is told of a reference system: the cell of the first shipped campaign that has it."""
+    """Return the arguments of the kit for a reference system, from the first shipped campaign that has a cell of it."""
     plans = [load_plan(campaign) for campaign in ("default", *shipped_plans())]
     places = [(plan, cell) for plan in plans for cell in plan.cells() if cell.system == name and not cell.planted_bugs]
     plan, cell = next((plan, cell) for plan, cell in places if not cell.expected)

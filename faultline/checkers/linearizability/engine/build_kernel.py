@@ -54,7 +54,7 @@ def _write_module(source: Path) -> None:
 
 
 def _linker() -> list[str]:
-    """The command that links a module as this Python was linked."""
+    """Return the command that links a module as this Python was linked."""
     command = sysconfig.get_config_var("LDSHARED")
     if not command:
         raise KernelBuildError("this Python does not say how extension modules are linked")

@@ -13,8 +13,8 @@ from typing import NamedTuple
 from faultline.checkers.linearizability.certificates import Configuration, Configurations
 from faultline.checkers.linearizability.decision import Legality
 from faultline.checkers.linearizability.engine.columns import Columns
-from faultline.checkers.linearizability.engine.problem import problem_of
-from faultline.checkers.linearizability.verify import Groups, Place, Rules
+from faultline.checkers.linearizability.value_rules import ValueRules
+from faultline.checkers.linearizability.verify import Groups, Place
 from faultline.checkers.porcupine.budget import Budget
 
 __all__ = ["Frontier", "advance"]
@@ -34,7 +34,7 @@ class Frontier(NamedTuple):
 
 def advance(columns: Columns, looks_max: int, budget: Budget) -> Frontier:
     """Return the frontier of the one key in `columns`, given up after so many looks or when the time is over."""
-    rules = Rules(problem_of(columns, range(len(columns))))
+    rules = ValueRules(columns)
     by_rank: defaultdict[int, dict[tuple[int, frozenset[int]], list[Groups]]] = defaultdict(dict)
     queues: defaultdict[int, list[Place]] = defaultdict(list)
     members: list[Configuration] = []
@@ -74,6 +74,6 @@ def _is_within(less: Groups, more: Groups) -> bool:
     return all(count <= counts.get(group, 0) for group, count in less)
 
 
-def _told(rules: Rules, place: Place) -> Configuration:
+def _told(rules: ValueRules, place: Place) -> Configuration:
     used = (i for group, count in place.used for i in rules.members[group][:count])
     return Configuration(place.rank, place.state, tuple(sorted(place.ahead)), tuple(used))

@@ -10,6 +10,7 @@ from faultline.checkers.linearizability.decision import Legality
 from faultline.checkers.linearizability.engine.columns import Columns
 from faultline.checkers.linearizability.engine.frontier import Frontier, advance
 from faultline.checkers.linearizability.engine.native import kernel
+from faultline.checkers.linearizability.value_rules import ValueRules
 from faultline.checkers.linearizability.verify import fault_of_set
 from faultline.checkers.porcupine.budget import UNLIMITED, Budget
 from faultline.harness.errors import HarnessError
@@ -100,4 +101,4 @@ def fault_of_refutation(columns: Columns, configurations: Configurations) -> str
     """Return why `configurations` do not refute `columns`, in words, from the kernel's verifier or the plain one."""
     if kernel()[0] is not None:
         return fault_of_set_natively(columns, configurations)
-    return fault_of_set(columns, configurations)
+    return fault_of_set(ValueRules(columns), configurations)

@@ -38,11 +38,11 @@ class TextOperation(Protocol):
 
     @property
     def call(self) -> int:
-        """When it was called."""
+        """The time of the call."""
 
     @property
     def return_(self) -> int:
-        """When it returned; INFINITY when it did not."""
+        """The time of the return; INFINITY when it did not return."""
 
     @property
     def row(self) -> int:

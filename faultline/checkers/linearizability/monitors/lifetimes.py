@@ -40,7 +40,7 @@ NEVER = -1
 
 
 class Lifetime(NamedTuple):
-    """When a value went in and came out, each as an interval of times, and the positions of the two operations."""
+    """The intervals of time in which a value went in and came out, and the positions of the two operations."""
 
     put_call: float
     put_return: float

@@ -80,13 +80,13 @@ def _decide(lifetimes: Lifetimes, container: Container, operations: Sequence[Ope
 def _optional(
     lifetimes: Sequence[Lifetime], container: Container, operations: Sequence[Operation[Call, Any]]
 ) -> list[int]:
-    """Of the removals without an answer those that may have taken one of `lifetimes`: the earliest, one for each."""
+    """Return the removals without an answer that may have taken one of `lifetimes`: the earliest, one for each."""
     stayed = sum(lifetime.take == NEVER for lifetime in lifetimes)
     return sorted(container.unanswered, key=lambda position: operations[position].call)[:stayed]
 
 
 def _overtaken(lifetimes: Lifetimes) -> tuple[Lifetime, Lifetime] | None:
-    """Two values of which the first certainly came in before the second, and certainly left after it."""
+    """Return two values of which the first certainly came in before the second, and certainly left after it."""
     by_return = sorted(lifetimes, key=lambda lifetime: lifetime.put_return)
     last: Lifetime | None = None
     position = 0
@@ -101,7 +101,7 @@ def _overtaken(lifetimes: Lifetimes) -> tuple[Lifetime, Lifetime] | None:
 
 
 def _arranged(lifetimes: Lifetimes, moments: dict[int, float], operations: Sequence[Operation[Call, Any]]) -> list[int]:
-    """A linearization: the values before each moment of emptiness together, in an order both intervals allow."""
+    """Return a linearization: the values before each moment of emptiness, in an order that both intervals allow."""
     cuts = sorted(set(moments.values()))
     parts: list[list[Lifetime]] = [[] for _ in range(len(cuts) + 1)]
     for lifetime in lifetimes:
@@ -118,7 +118,7 @@ def _arranged(lifetimes: Lifetimes, moments: dict[int, float], operations: Seque
 
 
 def _first_come_first_served(lifetimes: Sequence[Lifetime]) -> list[Lifetime]:
-    """The lifetimes in an order in which they may both come and leave."""
+    """Return the lifetimes in an order in which they may both come and leave."""
     waits = {lifetime.put: 2 for lifetime in lifetimes}
     order: list[Lifetime] = []
     ready: list[Lifetime] = []
@@ -136,7 +136,7 @@ def _first_come_first_served(lifetimes: Sequence[Lifetime]) -> list[Lifetime]:
 
 
 class _Frontier:
-    """Which lifetimes nothing else must precede, by one of their two intervals, while others are being placed."""
+    """The lifetimes that no unplaced lifetime must precede, by one of their two intervals, as more are placed."""
 
     def __init__(self, lifetimes: Sequence[Lifetime], call: int, return_: int) -> None:
         self._call, self._return = call, return_
@@ -145,7 +145,7 @@ class _Frontier:
         self._next, self._first = 0, 0
 
     def released(self, placed: set[int]) -> list[Lifetime]:
-        """The lifetimes that have become free since the last call."""
+        """Return the lifetimes that have become free since the last call."""
         while self._first < len(self._by_return) and self._by_return[self._first].put in placed:
             self._first += 1
         earliest = self._by_return[self._first][self._return] if self._first < len(self._by_return) else 0
@@ -156,7 +156,7 @@ class _Frontier:
 
 
 def _interleaved(lifetimes: Sequence[Lifetime], not_before: float) -> list[int]:
-    """Puts and takes of lifetimes that are in order, each as early as possible; a put goes before a take."""
+    """Return puts and takes of ordered lifetimes, each as early as possible; a put goes before a take."""
     placed: list[tuple[float, int, int, int]] = []
     put_at = take_at = not_before
     for number, lifetime in enumerate(lifetimes):

@@ -39,7 +39,7 @@ def capabilities_of(host_set: HostSet) -> frozenset[str]:
 
 
 def _refusals(host_set: HostSet) -> dict[str, str]:
-    """Why these hosts lack capabilities of links, by capability."""
+    """Return the reason why these hosts lack each capability of links that they lack, by capability."""
     found = {"cut": host_set.links.refusal, "link-down": host_set.cables.refusal, **host_set.qualities.refusals}
     return {capability: why for capability, why in found.items() if why}
 
@@ -94,7 +94,7 @@ class HostCluster(NodeCluster):
         return others | (self.agent_faults - set(self.host_set.abilities.refusals(self.clock_asked)))
 
     def refusal(self, capability: str) -> str:
-        """Why these hosts lack `capability`; empty when there is no more to say than that."""
+        """Return the reason why these hosts lack `capability`; empty when no reason is known."""
         links = _refusals(self.host_set)
         if capability in links:
             return links[capability]
@@ -185,7 +185,7 @@ class HostCluster(NodeCluster):
         )
 
     def address(self, node: NodeId) -> Address | None:
-        """Where clients find `node`, or None while it is dead."""
+        """Return the address at which clients reach `node`, or None while it is dead."""
         return self._listening(node) if self.processes[node].port is not None else None
 
     def marks(self) -> dict[str, int]:
@@ -195,7 +195,7 @@ class HostCluster(NodeCluster):
         return observe(read_traces(process.trace for process in self.remote.values()), (), lambda time_us: time_us)[1]
 
     def detail(self) -> dict[str, object]:
-        """Which host carried which node, and what could not be observed."""
+        """Return the host of each node, and a sentence about what could not be observed."""
         detail: dict[str, object] = {"hosts": {str(node): host.name for node, host in self._hosts.items()}}
         if not self.shares_clock:
             detail["not_observed"] = "Invariants: the hosts' clocks cannot order what happened on each."
@@ -232,7 +232,7 @@ def _increase(before: dict[str, int], after: dict[str, int]) -> dict[str, int]:
 
 
 def _resolved(address: str) -> str:
-    """`address` as a number, as it is seen from here: a host may know its own name as that of its loopback address."""
+    """Return `address` as a number, as seen from here: a host may know its own name as its loopback address."""
     try:
         return str(socket.getaddrinfo(address, None, type=socket.SOCK_STREAM)[0][4][0])
     except OSError:

@@ -77,7 +77,7 @@ class StoreCluster(HostCluster):
         await asyncio.gather(*(asyncio.to_thread(member.note_founded) for member in self._members.values()))
 
     def open_clients(self, errors: list[str]) -> StoreClients:
-        """Clients of the store itself."""
+        """Return clients of the store itself."""
         plan, store = self.plan, self._store
         return StoreClients(
             self.nodes,
@@ -96,7 +96,7 @@ class StoreCluster(HostCluster):
         return dict(counted)
 
     def detail(self) -> dict[str, object]:
-        """Which host carried which member."""
+        """Return the host of each member."""
         return {name: told for name, told in super().detail().items() if name != "not_observed"}
 
     async def _first_start(self, nodes: list[NodeId]) -> None:

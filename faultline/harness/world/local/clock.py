@@ -17,12 +17,12 @@ __all__ = ["ClockSetting", "SkewedClock", "machine_monotonic_us", "machine_wall_
 
 
 def machine_monotonic_us() -> int:
-    """Microseconds on the machine's monotonic clock, the same for all its processes."""
+    """Return microseconds on the machine's monotonic clock, the same for all its processes."""
     return time.monotonic_ns() // 1000
 
 
 def machine_wall_us() -> int:
-    """Microseconds since the epoch as the machine believes: what is called true time here."""
+    """Return microseconds since the epoch as the machine believes, which is called true time here."""
     return time.time_ns() // 1000
 
 
@@ -61,7 +61,7 @@ class SkewedClock:
         self._anchor_machine_us = self._anchor_us = monotonic_us()
 
     def monotonic_us(self) -> int:
-        """Microseconds since an arbitrary origin; its rate drifts with the setting, it never goes back."""
+        """Return microseconds since an arbitrary origin; its rate drifts with the setting, it never goes back."""
         return self.at_machine_us(self._machine_monotonic_us())
 
     def at_machine_us(self, machine_us: int) -> int:
@@ -75,11 +75,11 @@ class SkewedClock:
         return -(-delay_us * 1_000_000 // rate)
 
     def wall_us(self) -> int:
-        """Microseconds since the epoch, as this node believes."""
+        """Return microseconds since the epoch, as this node believes."""
         return self._machine_wall_us() + self.setting.skew_us(self._machine_monotonic_us())
 
     def true_us(self) -> int:
-        """True time: for the harness's probes, never for the node."""
+        """Return the true time, for the harness's probes and never for the node."""
         return self._machine_wall_us()
 
     def set(self, setting: ClockSetting) -> None:

@@ -86,7 +86,7 @@ class NodeCluster(ABC):
 
     @abstractmethod
     def address(self, node: NodeId) -> Address | None:
-        """Where clients find `node`, or None while it is dead."""
+        """Return the address at which clients reach `node`, or None while it is dead."""
 
     async def open_links(self) -> None:  # noqa: B027  # a hook: only some worlds have links to open
         """Make what nodes need to reach each other, before the first of them starts."""
@@ -96,15 +96,15 @@ class NodeCluster(ABC):
         """Kill all nodes and release everything, whatever state they are in."""
 
     def open_clients(self, errors: list[str]) -> Clients | None:
-        """Clients of a store that speaks a protocol of its own; None where clients are built from ports."""
+        """Return clients of a store that speaks a protocol of its own; None where clients are built from ports."""
         return None
 
     def statistics(self) -> dict[str, int]:
-        """Numbers about the messages between nodes, as far as this world can count them."""
+        """Return numbers about the messages between nodes, as far as this world can count them."""
         return {}
 
     def marks(self) -> dict[str, int]:
-        """Marks that nodes reached and that stand in no trace, once the cluster is closed."""
+        """Return marks that nodes reached and that stand in no trace, once the cluster is closed."""
         return {}
 
     def detail(self) -> dict[str, Any]:
@@ -158,7 +158,7 @@ class NodeCluster(ABC):
         return status
 
     def _ask_status(self, node: NodeId, timeout_s: float) -> NodeStatus:
-        """Raises TimeoutError or OSError when the node does not answer."""
+        """Return the status of `node`. Raises TimeoutError or OSError when it does not answer."""
         return self.processes[node].control.status(timeout_s)
 
     def leader(self) -> NodeId | None:
@@ -181,7 +181,7 @@ class NodeCluster(ABC):
         return {node: self.status(node) for node in self.nodes}
 
     def unexpected_exits(self) -> list[tuple[NodeId, int]]:
-        """Nodes that ended on their own since the last call, with their exit codes."""
+        """Return nodes that ended on their own since the last call, with their exit codes."""
         return [(node, code) for node, process in self.processes.items() for code in process.take_crashes()]
 
     def _refuse_early_end(self) -> None:
@@ -236,7 +236,7 @@ class LocalCluster(NodeCluster):
         )
 
     def address(self, node: NodeId) -> Address | None:
-        """Where `node` listens, or None while it is dead."""
+        """Return the address at which `node` listens, or None while it is dead."""
         port = self.processes[node].port
         return (HOST, port) if port is not None else None
 

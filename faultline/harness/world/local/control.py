@@ -87,7 +87,7 @@ _ENCODER = msgspec.msgpack.Encoder()
 
 
 def encode_control(message: Question | Answer) -> bytes:
-    """`message` as a frame."""
+    """Return `message` as a frame."""
     return encode_frame(_ENCODER.encode(message))
 
 

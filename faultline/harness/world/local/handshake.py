@@ -97,7 +97,7 @@ class RunSecret:
         return hmac.digest(self._key, b"password of the store", "sha256").hex()[:_PASSWORD_CHARACTERS]
 
     def redacted(self, data: bytes) -> bytes:
-        """`data`, of a node or a store, without the secret and the password: nothing else of it is kept or shown."""
+        """Return `data`, of a node or a store, without the secret and the password: nothing else is kept or shown."""
         for told in (self._key, self._key.hex().encode(), self.password().encode()):
             data = data.replace(told, b"[secret]")
         return data
@@ -159,7 +159,7 @@ class Witness:
         self.is_proven = False
 
     def take_from_caller(self, payload: bytes) -> None:
-        """The next frame of the caller. Raises WireError when it is not the one that belongs there."""
+        """Take the next frame of the caller. Raises WireError when it is not the one that belongs there."""
         if self._hello is None:
             self._hello = _hello_in(payload)
             if self._hello.caller != self._caller:
@@ -172,7 +172,7 @@ class Witness:
         self.is_proven = True
 
     def take_from_listener(self, payload: bytes) -> None:
-        """The listener's frame, which the caller will look at. Raises WireError when there is no reading it."""
+        """Take the listener's frame, which the caller will look at. Raises WireError when it cannot be read."""
         self._nonce = _decoded(payload, _Challenge).nonce
 
 

@@ -201,7 +201,7 @@ def _disk_failed(error: BaseException) -> None:
 
 
 def _log(sentence: str) -> None:
-    """One line of the node's log, with the machine's time: a report puts the logs of all nodes into one order."""
+    """Print a line of the node's log, with the machine's time: a report puts the logs of all nodes into one order."""
     print(f"{datetime.now(UTC).isoformat(timespec='microseconds')} {sentence}", flush=True)
 
 

@@ -47,13 +47,13 @@ class HeldProcess(Protocol):
         """Wait until the node listens. Raises HarnessError with the end of its log when it does not."""
 
     def kill(self) -> None:
-        """SIGKILL, and wait until the process is gone; harmless when it is already."""
+        """Send SIGKILL, and wait until the process is gone; harmless when it is already."""
 
     def pause(self) -> None:
-        """SIGSTOP, and wait until the kernel says that the process is stopped."""
+        """Send SIGSTOP, and wait until the kernel says that the process is stopped."""
 
     def resume(self) -> None:
-        """SIGCONT, and wait until the kernel says that the process goes on."""
+        """Send SIGCONT, and wait until the kernel says that the process goes on."""
 
     def is_alive(self) -> bool:
         """Return whether the process exists, as the kernel sees it."""
@@ -129,7 +129,7 @@ class NodeProcess:
             ) from error
 
     def kill(self) -> None:
-        """SIGKILL, and wait until the process is gone; harmless when it is already."""
+        """Send SIGKILL, and wait until the process is gone; harmless when it is already."""
         self._note_crash()
         self._expected_to_live = False
         self.port = None
@@ -141,12 +141,12 @@ class NodeProcess:
             self._control = None
 
     def pause(self) -> None:
-        """SIGSTOP, and wait until the kernel says that the process is stopped."""
+        """Send SIGSTOP, and wait until the kernel says that the process is stopped."""
         self._signal(signal.SIGSTOP)
         self._wait_for_pause(True)
 
     def resume(self) -> None:
-        """SIGCONT, and wait until the kernel says that the process goes on."""
+        """Send SIGCONT, and wait until the kernel says that the process goes on."""
         self._signal(signal.SIGCONT)
         self._wait_for_pause(False)
 

@@ -339,7 +339,7 @@ class ProxyMesh:
             await proxy.close()
 
     def addresses(self, source: NodeId) -> dict[NodeId, Address]:
-        """Where `source` finds each of its peers."""
+        """Return the address at which `source` reaches each of its peers."""
         return {sink: proxy.address for (start, sink), proxy in self.links.items() if start == source}
 
     def statistics(self) -> dict[str, int]:

@@ -170,7 +170,7 @@ class RealRun:
         await self._until(self.plan.heal_us, self._is_stopped)
 
     async def _wait_for_late_faults(self) -> None:
-        """On a slow machine faults take their time; what was planned shall happen, within bounds."""
+        """Wait, within bounds, for the planned faults to end: they take their time on a slow machine."""
         least_us, most_us = (int(bound_s * 1_000_000) for bound_s in LATE_FAULTS_S)
         patience_us = min(max(self.plan.heal_us // 2, least_us), most_us)
         await self._until(self.plan.heal_us + patience_us, lambda: self._is_stopped() or self._healed.is_set())
@@ -237,7 +237,7 @@ class RealRun:
         self._changed.set()
 
     def _fail(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """A callback raised – a client, the history's sink, the harness itself: such a run proves nothing."""
+        """Fail the run, as a callback raised – a client, the history's sink, the harness itself: it proves nothing."""
         if self._failure is None:
             self._failure = context.get("exception") or RuntimeError(context.get("message", "unknown"))
         self._changed.set()

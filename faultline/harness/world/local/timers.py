@@ -59,7 +59,7 @@ class ClockTimers:
         return timer
 
     def clock_changed(self) -> None:
-        """The clock was set: work out anew when to wake up."""
+        """Work out anew when to wake up, after the clock was set."""
         self._arm(force=True)
 
     def close(self) -> None:

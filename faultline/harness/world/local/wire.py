@@ -35,7 +35,7 @@ class MessageCodec:
             ) from error
 
     def encode_frame(self, message: msgspec.Struct) -> bytes:
-        """`message` as a frame, ready for the socket."""
+        """Return `message` as a frame, ready for the socket."""
         return encode_frame(self._encoder.encode(message))
 
     def decode(self, payload: bytes) -> Any:

@@ -4,7 +4,7 @@ A run is a sequence of numbered events, and the weather is a pure function of (s
 the same plan is equal to the first up to the event that it leaves out, and what differs afterwards is the consequence.
 Four kinds of events can be undone:
 
-- a *message* that arrives, late or not, is lost;
+- a *message* that arrives, stale or not, is lost;
 - a *reset* breaks no connection;
 - a *timer* that rings is not heard; one that repeats rings again after its interval;
 - a *flush* that ends has no effect, and the node's next one does its work.
@@ -24,7 +24,7 @@ from faultline.harness.world.simulated.host import SimulatedHost, SimulatedTimer
 from faultline.harness.world.simulated.network import Link
 from faultline.harness.world.simulated.scheduler import InterceptingScheduler, ScheduledEvent
 
-__all__ = ["EventKind", "WorldEvent", "delaying", "observing", "undoing"]
+__all__ = ["EventKind", "WorldEvent", "delaying", "described", "observing", "owner_of", "undoing"]
 
 EventKind = Literal["message", "reset", "timer", "flush"]
 
@@ -32,7 +32,7 @@ EventKind = Literal["message", "reset", "timer", "flush"]
 class WorldEvent(msgspec.Struct, frozen=True, kw_only=True):
     """An event that can be undone: the `number` it has in its run, its time, and the process (`place`) where it acts.
 
-    `name` is the type of a message or the callback of a timer; `source`, `sent_us` and `late` are those of a message.
+    `name` is the type of a message or the callback of a timer; `source`, `sent_us` and `stale` are those of a message.
     A reset acts at the `place` to which its link leads.
     """
 
@@ -44,16 +44,16 @@ class WorldEvent(msgspec.Struct, frozen=True, kw_only=True):
     source: str = ""
     sent_us: int = 0
     summary: str = ""
-    late: bool = False
+    stale: bool = False
 
 
 def observing(see: Callable[[WorldEvent], None]) -> InterceptingScheduler:
     """Return a scheduler for a run that shows `see` each event that takes effect, and changes none."""
 
     def intercept(event: ScheduledEvent) -> bool:
-        described = _described(event)
-        if described is not None:
-            see(described)
+        effect = described(event)
+        if effect is not None:
+            see(effect)
         return False
 
     return InterceptingScheduler(intercept)
@@ -65,7 +65,7 @@ def undoing(number: int) -> InterceptingScheduler:
     def intercept(event: ScheduledEvent) -> bool:
         if event[1] != number:
             return False
-        owner = _owner(event)
+        owner = owner_of(event)
         if isinstance(owner, SimulatedTimer):
             owner.skip()
         elif isinstance(owner, SimulatedHost):
@@ -88,21 +88,21 @@ def delaying(number: int, by_us: int) -> InterceptingScheduler:
     return scheduler
 
 
-def _owner(event: ScheduledEvent) -> object:
+def owner_of(event: ScheduledEvent) -> object:
     """Return the object whose method the event calls."""
     return getattr(event[2], "__self__", None)
 
 
-def _described(event: ScheduledEvent) -> WorldEvent | None:
+def described(event: ScheduledEvent) -> WorldEvent | None:
     """Return the event in words; None for one that cannot be undone or has no effect."""
     time_us, number, action, arguments = event
-    owner = _owner(event)
+    owner = owner_of(event)
     if isinstance(owner, Link):
         if action == owner.reset:
             return WorldEvent(kind="reset", number=number, time_us=time_us, place=owner.target, source=owner.source)
         message, sent_us = arguments
-        late = action == owner.arrive_late
-        if owner.cut if late else owner.loses(sent_us):
+        stale = action == owner.arrive_stale
+        if owner.cut if stale else owner.loses(sent_us):
             return None
         return WorldEvent(
             kind="message",
@@ -113,7 +113,7 @@ def _described(event: ScheduledEvent) -> WorldEvent | None:
             source=owner.source,
             sent_us=sent_us,
             summary=str(message),
-            late=late,
+            stale=stale,
         )
     if isinstance(owner, SimulatedTimer) and owner.is_due:
         name = _name_of(owner.callback)

@@ -223,7 +223,7 @@ class SimulatedHost:
             self._begin_sync()
 
     def _release_a_prefix(self, now_us: int) -> None:
-        """The fsync under way had just ended, and some of the messages behind it had left, when the crash came."""
+        """Let the fsync end and some of the messages behind it leave just before the crash."""
         assert self._sync is not None, "there is an fsync under way that can have ended"
         self._sync.finish()
         ready = [(to, message) for covers, to, message in self._waiting if covers <= self._sync_covers]

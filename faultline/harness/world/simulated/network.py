@@ -2,7 +2,7 @@
 
 Messages of one link arrive in the order they were sent (a single socket channel); messages of different links overtake
 each other as their latencies have it. A duplicate comes later and out of order, as a resend over a new connection.
-A *late* message comes seconds after it was sent, instead of in its place or once more: the bytes of a connection that
+A *stale* message comes seconds after it was sent, instead of in its place or once more: the bytes of a connection that
 both ends have given up, and perhaps of processes that have restarted since. A *reset* breaks the connection in the
 middle of a message, and loses all that is under way on it; the ports tell neither end, as those of the real worlds do
 not. A cut loses whatever would arrive while it lasts. Messages between clients and nodes have short latencies of their
@@ -22,10 +22,10 @@ from faultline.harness.world.ports import NodeId
 from faultline.harness.world.simulated.scheduler import Scheduler
 from faultline.harness.world.weather import DRAW_RANGE, FIRST_ODD, MASK, SECOND_ODD, draw, salt, uniform
 
-__all__ = ["LATE_US", "Link", "Links", "SimulatedNetwork"]
+__all__ = ["STALE_US", "Link", "Links", "SimulatedNetwork"]
 
-LATE_US = (500_000, 10_000_000)
-"""The bounds of the time between the sending of a late message and its arrival."""
+STALE_US = (500_000, 10_000_000)
+"""The bounds of the time between the sending of a stale message and its arrival."""
 
 _HEALTHY = LinkQuality()
 _CLIENT_LATENCY_US_MIN = 100
@@ -40,8 +40,21 @@ class Link:
     """One directed link. Every message of a run passes here, so its state is at hand and the healthy way is short."""
 
     __slots__ = (
-        "_broken_us", "_deliver", "_late_salt", "_latency_us", "_reset_salt", "_salt", "_scheduler", "_span_us",
-        "_traffic", "cut", "last_arrival_us", "plain", "quality", "source", "target",
+        "_broken_us",
+        "_deliver",
+        "_latency_us",
+        "_reset_salt",
+        "_salt",
+        "_scheduler",
+        "_span_us",
+        "_stale_salt",
+        "_traffic",
+        "cut",
+        "last_arrival_us",
+        "plain",
+        "quality",
+        "source",
+        "target",
     )  # fmt: skip
 
     def __init__(
@@ -50,7 +63,7 @@ class Link:
         self._traffic = network
         self._scheduler = network.scheduler
         self._salt = salt(network.seed, "link", source, target)
-        self._late_salt = salt(network.seed, "late", source, target) if network.late else 0
+        self._stale_salt = salt(network.seed, "stale", source, target) if network.stale else 0
         self._reset_salt = salt(network.seed, "reset", source, target) if network.resets else 0
         self._latency_us = latency_us
         self._span_us = span_us
@@ -76,7 +89,7 @@ class Link:
             if self._happens(0x10, now_us, self.quality.loss + self._traffic.weather.loss):
                 self._traffic.note(self, message, now_us, -1)
                 return
-            if self._late_salt and self._comes_late(message, now_us):
+            if self._stale_salt and self._comes_stale(message, now_us):
                 return
             arrival_us += self.quality.delay_us + (draw(self._salt ^ 0x80, now_us) * self.quality.jitter_us >> 24)
         if arrival_us < self.last_arrival_us:
@@ -100,9 +113,9 @@ class Link:
         if not lost:
             self._deliver(self.source, message)
 
-    def arrive_late(self, message: Any, send_us: int) -> None:
-        """Hand over a late message, unless the link is cut; resets of later connections do not concern it."""
-        self._traffic.note(self, message, send_us, -1 if self.cut else self._scheduler.now_us, late=True)
+    def arrive_stale(self, message: Any, send_us: int) -> None:
+        """Hand over a stale message, unless the link is cut; resets of later connections do not concern it."""
+        self._traffic.note(self, message, send_us, -1 if self.cut else self._scheduler.now_us, stale=True)
         if not self.cut:
             self._deliver(self.source, message)
 
@@ -115,13 +128,19 @@ class Link:
         for link in self._traffic.connection_of(self):
             link._broken_us = self._scheduler.now_us
 
-    def _comes_late(self, message: Any, now_us: int) -> bool:
-        """Send the message late if the weather says so. Return whether it does not come in its place as well."""
-        if draw(self._late_salt, now_us) >= self._traffic.late * DRAW_RANGE:
+    def _comes_stale(self, message: Any, now_us: int) -> bool:
+        """Make the message stale if the weather says so. Return whether it does not come in its place as well."""
+        if draw(self._stale_salt, now_us) >= self._traffic.stale * DRAW_RANGE:
             return False
-        later_us = now_us + uniform(self._late_salt ^ 1, now_us, *LATE_US)
-        self._scheduler.at(later_us, self.arrive_late, message, now_us)
-        return draw(self._late_salt ^ 2, now_us) < DRAW_RANGE // 2
+        later_us = now_us + uniform(self._stale_salt ^ 1, now_us, *STALE_US)
+        self._scheduler.at(later_us, self.arrive_stale, message, now_us)
+        return draw(self._stale_salt ^ 2, now_us) < DRAW_RANGE // 2
+
+    @property
+    def is_heard(self) -> bool:
+        """True when a message that arrives now is handed to a host that runs."""
+        host = getattr(self._deliver, "__self__", None)
+        return not self.cut and host is not None and host.node is not None
 
     def _happens(self, variant: int, now_us: int, probability: float) -> bool:
         return probability > 0 and draw(self._salt ^ variant, now_us) < probability * DRAW_RANGE
@@ -130,7 +149,7 @@ class Link:
 class SimulatedNetwork:
     """All links of one world. Participants register by name with the function that takes their messages.
 
-    `records` keeps every message when it is a list; `sent` counts them, lost ones included. `late` and `resets` are the
+    `records` keeps every message when it is a list; `sent` counts them, lost ones included. `stale` and `resets` are the
     shares of the weather; `is_plain` tells that it loses, repeats and delays no message.
     """
 
@@ -141,9 +160,9 @@ class SimulatedNetwork:
         self.weather = weather
         self.seed = seed
         self.sent = 0
-        self.late = weather.late or 0.0
+        self.stale = weather.stale or 0.0
         self.resets = weather.reset or 0.0
-        self.is_plain = not (weather.loss or weather.duplicate or self.late or self.resets)
+        self.is_plain = not (weather.loss or weather.duplicate or self.stale or self.resets)
         self.records: list[MessageRecord] | None = [] if record else None
         self._nodes = frozenset(nodes)
         self._receivers: dict[str, Deliver] = {}
@@ -160,11 +179,11 @@ class SimulatedNetwork:
             links = self._links[source] = Links(self, source)
         return links
 
-    def note(self, link: Link, message: Any, send_us: int, receive_us: int, *, late: bool = False) -> None:
+    def note(self, link: Link, message: Any, send_us: int, receive_us: int, *, stale: bool = False) -> None:
         """Record a message, when records are kept; `receive_us` is -1 for a lost one."""
         if self.records is not None:
             name = type(message).__name__
-            self.records.append(MessageRecord(link.source, link.target, name, send_us, receive_us, str(message), late))
+            self.records.append(MessageRecord(link.source, link.target, name, send_us, receive_us, str(message), stale))
 
     def connection_of(self, link: Link) -> tuple[Link, ...]:
         """Return the links of the connection: nodes have one for each direction, a client and a node have one."""

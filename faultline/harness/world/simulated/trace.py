@@ -46,7 +46,7 @@ class SimulatedTrace:
         self._keep(len(self.rows), breach)
 
     def finish(self, healed_us: int) -> None:
-        """The run is over: show its last rows, and ask the invariants that speak about its end."""
+        """Show the last rows of the run, and ask the invariants that speak about its end."""
         self.show_rows(nothing_follows=True)
         for invariant in self._invariants:
             finish = getattr(invariant, "finish", None)
@@ -95,7 +95,7 @@ class SimulatedTrace:
 
 
 class _Positions:
-    """Where in `rows` the events of each type stand."""
+    """The positions in `rows` of the events of each type."""
 
     def __init__(self, rows: list[_Row]) -> None:
         self._of_type: dict[_EventType, list[int]] = {}

@@ -143,7 +143,7 @@ class DataNode:
 
     def _handle(self, item: tuple[NodeId, Any]) -> None:
         source, message = item
-        self._handlers.take(source, message)
+        self._handlers[type(message)](source, message)
 
     def _enter(self, run: Callable[[], None]) -> None:
         self._queue.post((self.ports.node_id, _Task(run)))

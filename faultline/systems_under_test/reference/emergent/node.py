@@ -102,7 +102,7 @@ class EmergentNode:
 
     def receive(self, source: NodeId, message: Any) -> None:
         """Handle one message from a member, a stranger or a client."""
-        self._handlers.take(source, message)
+        self._handlers[type(message)](source, message)
 
     def status(self) -> NodeStatus:
         """Return the role: faults aimed at the leader hit each node that believes to be the coordinator."""

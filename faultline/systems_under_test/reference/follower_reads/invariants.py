@@ -142,7 +142,7 @@ class AnswersAtOneVersionAreOnePrefix(ReportingInvariant):
             self._breach(report, time_us, node, sentence)
 
     def _prefixes(self, event: FollowerReadServed) -> tuple[int, float]:
-        """From which version on, and up to before which, the key had the value of the answer, at the latest time."""
+        """Return the last range of versions in which the key had the answer's value, the end excluded."""
         written = self._written.get(event.key, [])
         bounds: list[float] = [version for version, _ in written] + [float("inf")]
         for place in range(len(written) - 1, -1, -1):
@@ -271,5 +271,5 @@ _ALL: tuple[Any, ...] = (
 
 
 def follower_read_invariants() -> list[Invariant]:
-    """One fresh instance of each invariant, for one run."""
+    """Return one fresh instance of each invariant, for one run."""
     return [invariant() for invariant in _ALL]

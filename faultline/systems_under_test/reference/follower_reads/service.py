@@ -115,7 +115,7 @@ class FollowerReadService:
     # The steps a planted bug may change.
 
     def _look_up(self, request: FollowerRead) -> tuple[Any, int, int]:
-        """The value, the version of the state it is from, and how far the log was applied."""
+        """Return the value, the version of its state, and the index up to which the log was applied."""
         store = self._store
         if self._settings.mode == "at-stamp" and request.stamp:
             return store.current.at(request.key, request.stamp), request.stamp, self._log.last_applied
@@ -139,7 +139,7 @@ class FollowerReadService:
     # Freshness.
 
     def applied(self) -> None:
-        """More of the log was applied, or all of it again from a snapshot."""
+        """Note that more of the log was applied, or all of it again from a snapshot."""
         self.contact.applied(self._log.last_applied)
         self.confirmed.applied(self._log.last_applied)
         self.waiting.applied(self._store.version)
@@ -153,7 +153,7 @@ class FollowerReadService:
             self._ports.network.send_ahead(NodeId(leader), ReadIndexRequest(self.contact.asking()))
 
     def handle_read_index_response(self, _: NodeId, response: ReadIndexResponse) -> None:
-        """The leader's answer: the read that asked for it waits until that index is applied."""
+        """Take the leader's answer: the read that asked for it waits until that index is applied."""
         self.contact.answered(response.correlation_id, response.index, self._log.last_applied)
         read = self._questions.pop(response.correlation_id, None)
         if read is not None:
@@ -162,7 +162,7 @@ class FollowerReadService:
     # Leading.
 
     def handle_read_index_request(self, source: NodeId, request: ReadIndexRequest) -> None:
-        """Leading: answer once it is certain that this server led when it was asked."""
+        """Answer as the leader, once it is certain that this server led when it was asked."""
         self.index_reads.read(Read(source, request.correlation_id, ""))
 
     def _tell_read_index(self, read: Read) -> None:
@@ -172,5 +172,5 @@ class FollowerReadService:
 
 
 def _first_id(ports: Ports) -> int:
-    """Where ids begin: another place at every start, so that answers to a former life are not mistaken."""
+    """Return the first id: another one at every start, so that late answers from before a restart are not mistaken."""
     return ports.random.uniform_us("question-ids", 0, 1 << _ID_BITS) << _ID_BITS

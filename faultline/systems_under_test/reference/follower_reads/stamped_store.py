@@ -27,7 +27,7 @@ VersionOf = Callable[[int], int]
 
 
 def index_is_version(index: int) -> int:
-    """The version of the entry at `index`: that index."""
+    """Return the version of the entry at `index`: that index."""
     return index
 
 
@@ -133,7 +133,7 @@ class StampedStore(KeyValueStore):
         self._applying = 0
 
     def snapshot(self) -> bytes:
-        """The whole state, the past included."""
+        """Return the whole state, the past included."""
         versions = self.current.versions
         past = [] if versions is None else list(versions.entries())
         state = _StampedState(

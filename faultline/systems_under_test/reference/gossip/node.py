@@ -99,7 +99,7 @@ class GossipNode:
 
     def receive(self, source: NodeId, message: Any) -> None:
         """Handle one message from a peer or a client."""
-        self._handlers.take(source, message)
+        self._handlers[type(message)](source, message)
 
     def status(self) -> NodeStatus:
         """Return `ready`: no node leads, and each can be asked from its start on."""

@@ -222,7 +222,7 @@ class ServicedClient(KeyValueClient):
         self._begin(command, finished)
 
     def _granted(self, name: str, outcome: Outcome, sent_us: int) -> Outcome:
-        """The lease is ours, unless the answer took so long that it must be taken for over."""
+        """Hold the lease, unless the answer took so long that the lease may be over."""
         self.holding.granted(name, outcome.value, sent_us)
         if self.holding.held(name) is None:
             return SERVICE_ERRORS.outcome(LEASE_OVER, outcome.node)

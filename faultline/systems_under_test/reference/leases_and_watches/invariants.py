@@ -106,7 +106,7 @@ class LeasesEndInTime(ReportingInvariant):
             self._alive[event.name, event.incarnation] = (time_us, ttl_us)
 
     def finish(self, healed_us: int, end_us: int, report: Report) -> None:
-        """Whatever is still there must have been alive not long ago."""
+        """Report each resource that has not ended although its last refresh is too long ago."""
         for (name, incarnation), (alive_us, ttl_us) in self._alive.items():
             if (name, incarnation) in self._ended:
                 continue

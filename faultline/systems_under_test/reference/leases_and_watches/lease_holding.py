@@ -45,11 +45,11 @@ class LeaseHolding:
         self._numbers = 0
 
     def turn_to(self, node: NodeId) -> None:
-        """`node` has answered a request: it leads."""
+        """Note that `node` leads, as it has answered a request."""
         self._target = node
 
     def granted(self, name: str, token: int, sent_us: int) -> None:
-        """The lease was granted to a request that was sent at `sent_us`."""
+        """Note that the lease was granted to a request that was sent at `sent_us`."""
         settings = self._settings
         held = self.held_type(
             self._ports.clock,
@@ -64,11 +64,11 @@ class LeaseHolding:
         self._ports.timers.after(held.refresh_interval_us, lambda: self._keep_alive(held))
 
     def counted_from(self, sent_us: int) -> int:
-        """From when on an owner counts: the core cannot have begun before the request was sent (LS-R17)."""
+        """Return the start of an owner's count: the core cannot have begun before the request was sent (LS-R17)."""
         return sent_us
 
     def held(self, name: str) -> HeldLease | None:
-        """The lease of that name, if this client may still act as its owner."""
+        """Return the lease of that name, if this client may still act as its owner."""
         held = self._held.get(name)
         if held is not None and not held.is_valid():
             self._ports.trace.sometimes("lease-lost")

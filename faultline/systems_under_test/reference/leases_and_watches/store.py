@@ -69,7 +69,7 @@ _STATE_DECODER = msgspec.msgpack.Decoder(_ServicedState)
 
 
 def new_source(settings: ServiceSettings) -> EventSource:
-    """The source of missed events that the options ask for."""
+    """Return the source of missed events that the options ask for."""
     if settings.watch_source == "state":
         return StoredState()
     return (BoundedHistory if settings.watch_source == "history" else VersionedHistory)(settings.watch_history_max)
@@ -130,7 +130,7 @@ class ServicedStore(KeyValueStore):
         return tuple(KeyState(key, self.values[key], *self.positions[key]) for key in keys)
 
     def is_listed(self, path: str, key: str) -> bool:
-        """Does reading `path` show `key`?"""
+        """Return whether reading `path` shows `key`."""
         return is_below(path, key)
 
     # Commands.
@@ -162,7 +162,7 @@ class ServicedStore(KeyValueStore):
         return True
 
     def note_removal(self, key: str) -> None:
-        """A key went with its lease: an event like any other (LS-R20)."""
+        """Note that a key went with its lease, an event like any other (LS-R20)."""
         self.note(key, None, is_deleted=True)
 
     def _set_with_lease(self, command: SetWithLease) -> tuple[str | None, Any]:
@@ -198,11 +198,11 @@ class ServicedStore(KeyValueStore):
         return None, self._index
 
     def is_stale(self, held: Any, token: int) -> bool:
-        """Has the resource accepted a greater token before?"""
+        """Return whether the resource has accepted a greater token before."""
         return held is not None and token < held["token"]
 
     def note(self, key: str, value: Any, *, is_deleted: bool = False) -> None:
-        """Something happened to `key`: give it the next number of this entry."""
+        """Note a change of `key`, under the next number of this entry."""
         event = WatchEvent(self._index, len(self.happened), key, value, is_deleted)
         if is_deleted:
             del self.positions[key]
@@ -218,7 +218,7 @@ class ServicedStore(KeyValueStore):
     # Snapshots.
 
     def snapshot(self) -> bytes:
-        """The whole state, leases and events included."""
+        """Return the whole state, leases and events included."""
         complete_after, events = self.events.content()
         return msgspec.msgpack.encode(
             _ServicedState(super().snapshot(), self.leases.content(), self.positions, complete_after, events)

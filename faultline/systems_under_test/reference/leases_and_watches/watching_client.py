@@ -91,7 +91,7 @@ class ClientWatch:
         return len(self.items) >= self._queue_max
 
     def drain(self) -> list[list[Any]]:
-        """Everything that came since the last time."""
+        """Return all items since the last call, and the position reached."""
         items, self.items = self.items, []
         if self.position is not None:
             items.append(["upto", list(self.position)])

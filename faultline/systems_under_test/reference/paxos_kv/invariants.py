@@ -281,7 +281,7 @@ def _raise(floors: dict[_Instance, MonotonicId], instance: _Instance, generation
 
 
 def paxos_kv_invariants() -> list[Invariant]:
-    """Fresh instances of all invariants, for one run."""
+    """Return fresh instances of all invariants, for one run."""
     return [
         OneValuePerVersion(),
         ChosenValuesWereProposed(),

@@ -163,7 +163,7 @@ class PaxosKvNode:
 
     def _handle(self, item: tuple[NodeId, Any]) -> None:
         source, message = item
-        self._handlers.take(source, message)
+        self._handlers[type(message)](source, message)
 
     def _handle_prepare(self, source: NodeId, request: PrepareRequest) -> None:
         response = self.store.prepare(request)

@@ -113,13 +113,13 @@ class KeyValueClient:
             self._handle_registered(source, message)
 
     def _awaits(self, response: ClientResponse) -> bool:
-        """Is this the answer to the request at hand, and not a late one to a request before it (SC-R10)?"""
+        """Return whether this answers the request at hand, and is no late answer to one before it (SC-R10)."""
         return response.request_number == self._request_number
 
     # Attempts.
 
     def _transmit(self) -> None:
-        """One attempt at the current target: the registration if there is no session yet, else the request."""
+        """Send the current target the registration if there is no session yet, else the request."""
         self._arm(self._settings.request_timeout_us, self._handle_silence)
         if self._client_id is None:
             self._ports.network.send(self._target, RegisterClientRequest(_REGISTRATION))
@@ -127,7 +127,7 @@ class KeyValueClient:
             self._ports.network.send(self._target, self._request(self._client_id, self._command))
 
     def _request(self, client_id: int, command: Command) -> ClientRequest:
-        """The request at hand, under the number that it keeps for all its attempts."""
+        """Return the request at hand, under the number that it keeps for all its attempts."""
         acknowledged = self._acknowledged if self._settings.discard_policy == "acknowledged" else 0
         return ClientRequest(client_id, self._request_number, command, acknowledged)
 
@@ -143,7 +143,7 @@ class KeyValueClient:
             self._timer = None
 
     def _handle_silence(self) -> None:
-        """The target did not answer: ask the next member."""
+        """Ask the next member, as the target did not answer."""
         self._ports.trace.sometimes("client-retried")
         self._turn_to_next_member()
         self._try_again()
@@ -202,7 +202,7 @@ class KeyValueClient:
             self._finish(ok(response.value, source))
 
     def _register_anew(self, source: NodeId) -> None:
-        """The session has expired. An attempt may have been executed before: the outcome is unknown (IDR-R16).
+        """Register anew, as the session has expired. An attempt may have had effect: its outcome is unknown (IDR-R16).
 
         Numbers go on where they were, so that a late answer to the old session is not taken for one of the new.
         """

@@ -119,10 +119,10 @@ class ServerExtension:
         return False
 
     def start_leading(self, no_op_index: int) -> None:
-        """The server leads from now on; its own first entry will stand at `no_op_index`."""
+        """Begin the work of a leader; the server's own first entry will stand at `no_op_index`."""
 
     def stop_leading(self) -> None:
-        """The server leads no longer."""
+        """End the work of a leader: the server leads no longer."""
 
     def beat(self) -> None:
         """Do what is due at the interval of heartbeats, on a leader."""

@@ -50,7 +50,7 @@ _STATE_DECODER = msgspec.msgpack.Decoder(StoreState)
 
 
 def encode_command(command: LoggedCommand) -> bytes:
-    """The bytes of `command` in a log entry."""
+    """Return the bytes of `command` in a log entry."""
     return _ENCODER.encode(command)
 
 
@@ -103,7 +103,7 @@ class KeyValueStore:
         """End a lease, in a store that has them; this one has none."""
 
     def snapshot(self) -> bytes:
-        """The whole state, sessions included: equal bytes on all servers that have applied the same entries."""
+        """Return the whole state, sessions included: equal bytes on all servers that have applied the same entries."""
         return _ENCODER.encode(StoreState(dict(self.values), self.sessions.content()))
 
     def restore(self, state: bytes) -> None:

@@ -182,13 +182,13 @@ class RaftServer:
 
     def handle(self, source: NodeId, message: Any) -> None:
         """Handle a message that came inside another one, as part of the same event."""
-        self._handlers.take(source, message)
+        self._handlers[type(message)](source, message)
 
     def _handle(self, item: tuple[NodeId, Any]) -> None:
         source, message = item
         for extension in self.extensions:
             extension.arrived(message)
-        self._handlers.take(source, message)
+        self._handlers[type(message)](source, message)
         for extension in reversed(self.extensions):
             extension.handled()
 

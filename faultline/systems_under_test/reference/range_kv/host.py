@@ -43,7 +43,7 @@ from faultline.systems_under_test.reference.range_kv.messages import (
     SplitTrigger,
     WriteKey,
 )
-from faultline.systems_under_test.reference.range_kv.options import RangeSettings
+from faultline.systems_under_test.reference.range_kv.options import CHECKS_BETWEEN_PROPOSALS, RangeSettings
 from faultline.systems_under_test.reference.range_kv.store import (
     DropPartition,
     ErasedKey,
@@ -54,7 +54,6 @@ from faultline.systems_under_test.reference.range_kv.store import (
 __all__ = ["RangeHost"]
 
 _REGISTER_EVERY_US = 100_000
-_CHECKS_BETWEEN_TRIGGERS = 5
 
 Change = WriteKey | CompareAndSetKey | DeleteKey
 Request = ReadKey | ScanKeys | Change
@@ -281,7 +280,7 @@ class RangeHost:
         generation, until = self._triggered.get(partition.info.id, (0, 0))
         if generation == partition.info.generation and self._checks < until:
             return
-        self._triggered[partition.info.id] = (partition.info.generation, self._checks + _CHECKS_BETWEEN_TRIGGERS)
+        self._triggered[partition.info.id] = (partition.info.generation, self._checks + CHECKS_BETWEEN_PROPOSALS)
         self.ports.trace.emit(SplitProposed(partition.info.id, reason, weight, least))
         trigger = SplitTrigger(partition.info.id, partition.info.generation, key, reason)
         self.ports.network.send(self._coordinator, trigger)

@@ -13,6 +13,7 @@ from faultline.systems_under_test.reference.range_kv.messages import (
     SplitProposed,
     TableChanged,
 )
+from faultline.systems_under_test.reference.range_kv.options import CHECKS_BETWEEN_PROPOSALS
 
 __all__ = [
     "BigPartitionsAreSplit",
@@ -24,7 +25,7 @@ __all__ = [
 ]
 
 _PATIENCE_US = 1_000_000
-"""The time that a partition may wait for its split after the heal, or after it grew so big."""
+"""The time after which a split that was proposed to a coordinator in peace is made."""
 
 
 class RangesTile(ReportingInvariant):
@@ -86,29 +87,44 @@ class GenerationsRule(ReportingInvariant):
 
 
 class BigPartitionsAreSplit(ReportingInvariant):
-    """No partition stays big that can be split."""
+    """No partition stays big that can be split.
+
+    It is overdue when its host still names it some time after a proposal that nothing disturbed, or at so many checks
+    that a proposal was due meanwhile. The time alone says nothing: a host may check seldom.
+    """
 
     id = "KRP-I5"
     statement = "Some time after the last fault no partition has reached the maximum size, if it can be split."
-    events = (SizesChecked,)
+    events = (SizesChecked, SplitProposed)
 
     def __init__(self) -> None:
-        self._due: dict[str, dict[tuple[int, int], tuple[int, int]]] = {}
+        self._named: dict[str, dict[tuple[int, int], tuple[int, list[int]]]] = {}
+        self._proposed_us: dict[tuple[str, int], list[int]] = {}
 
-    def observe(self, time_us: int, node: str, event: SizesChecked, report: Report) -> None:
-        """Remember the time since which each is due; one that the host does not name is gone or small."""
-        before = self._due.get(node, {})
-        due = {}
+    def observe(self, time_us: int, node: str, event: SizesChecked | SplitProposed, report: Report) -> None:
+        """Remember the checks at which each was named; one that the host does not name is gone or small."""
+        if isinstance(event, SplitProposed):
+            self._proposed_us.setdefault((node, event.partition_id), []).append(time_us)
+            return
+        before, named = self._named.get(node, {}), {}
         for partition_id, generation, size in event.due:
-            _, since_us = before.get((partition_id, generation), (0, time_us))
-            due[partition_id, generation] = (size, since_us)
-        self._due[node] = due
+            _, times_us = before.get((partition_id, generation), (0, []))
+            times_us.append(time_us)
+            named[partition_id, generation] = (size, times_us)
+        self._named[node] = named
 
     def finish(self, healed_us: int, end_us: int, report: Report) -> None:
         """Report a breach for each partition that has waited too long for its split."""
-        for node, due in self._due.items():
-            for (partition_id, _), (size, since_us) in due.items():
-                if max(since_us, healed_us) + _PATIENCE_US < end_us:
+        for node, named in self._named.items():
+            for (partition_id, _), (size, times_us) in named.items():
+                peace_us = [time_us for time_us in times_us if time_us >= healed_us]
+                # A proposal comes before the check that it belongs to, at the same time.
+                proposed = (each for each in self._proposed_us.get((node, partition_id), ()) if each in peace_us)
+                if len(peace_us) > CHECKS_BETWEEN_PROPOSALS + 1:
+                    since_us = peace_us[0]
+                else:
+                    since_us = next(proposed, end_us)
+                if peace_us and peace_us[-1] - since_us > _PATIENCE_US:
                     sentence = f"{node} never split partition {partition_id}, which holds {size} bytes."
                     self._breach(report, end_us, node, sentence)
 

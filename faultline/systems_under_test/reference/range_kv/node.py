@@ -50,7 +50,7 @@ class RangeNode:
 
     def receive(self, source: NodeId, message: Any) -> None:
         """Handle one message from a node or a client."""
-        self._handlers.take(source, message)
+        self._handlers[type(message)](source, message)
 
     def status(self) -> NodeStatus:
         """Return the status: the coordinator leads, so that faults aimed at a leader hit it."""

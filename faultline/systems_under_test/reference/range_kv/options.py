@@ -16,7 +16,10 @@ from faultline.systems_under_test.reference.shared.settings import (
     options_of,
 )
 
-__all__ = ["OPTIONS", "RangeSettings"]
+__all__ = ["CHECKS_BETWEEN_PROPOSALS", "OPTIONS", "RangeSettings"]
+
+CHECKS_BETWEEN_PROPOSALS = 5
+"""The checks of sizes after which a split is proposed again, when it was not made (KRP-R15)."""
 
 
 class _Splits(NamedByField, frozen=True):

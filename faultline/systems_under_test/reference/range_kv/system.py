@@ -38,7 +38,7 @@ class RangeKv:
     )
     patterns = ("key-range-partitions", "write-ahead-log", "generation-clock")
     functions = FUNCTIONS
-    # A proposal that is lost is repeated with the next check of sizes only, and KRP-I5 waits for a second.
+    # A proposal that is lost is repeated after some checks of sizes only, and KRP-I5 waits for a second.
     domains = Domains(weather={"loss": ()})
     options: Mapping[str, OptionDescription] = OPTIONS
     planted_bugs: Mapping[str, PlantedBug] = BUGS.planted_bugs

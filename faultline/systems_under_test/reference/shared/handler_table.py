@@ -19,9 +19,10 @@ class HandlerTable(dict[type, Callable[[NodeId, Any], None]]):
     Any peer that speaks the protocol can send such a type: messages to clients, for instance, are of the system too.
     """
 
-    def take(self, source: NodeId, message: Any) -> None:
-        """Let the handler of its type handle `message`. Raise `UnexpectedMessage` when there is none."""
-        handler = self.get(type(message))
-        if handler is None:
-            raise UnexpectedMessage(message)
-        handler(source, message)
+    def __missing__(self, _kind: type) -> Callable[[NodeId, Any], None]:
+        """Return the handler that refuses. Lookups stay those of a dict, since every message of a run makes one."""
+        return _refuse
+
+
+def _refuse(_source: NodeId, message: Any) -> None:
+    raise UnexpectedMessage(message)

@@ -129,7 +129,7 @@ class LeaderlessNode(ABC):
 
     def _handle(self, item: tuple[NodeId, Any]) -> None:
         source, message = item
-        self._handlers.take(source, message)
+        self._handlers[type(message)](source, message)
 
     @abstractmethod
     def _recover(self) -> None:

@@ -219,7 +219,7 @@ class GroupReplica:
 
     def receive(self, source: NodeId, message: Any) -> None:
         """Take a message of another member."""
-        self._handlers.take(source, message)
+        self._handlers[type(message)](source, message)
 
     @property
     def leads(self) -> bool:

@@ -200,7 +200,7 @@ class TransactionalKvNode:
 
     def _handle(self, item: tuple[NodeId, Any]) -> None:
         source, message = item
-        self._handlers.take(source, message)
+        self._handlers[type(message)](source, message)
 
     def _reply(self, to: NodeId, reply: Reply) -> None:
         self.ports.network.send(to, reply)

@@ -184,6 +184,6 @@ def active_setting(blob: bytes) -> Setting:
 
 
 def next_place(blob: bytes) -> int:
-    """Where in the blob the next setting is to be written."""
+    """Return the place in the blob at which the next setting is to be written."""
     number = (struct.unpack_from("<q", blob, ACTIVE_OFFSET)[0] - _SETTINGS_OFFSET) // _SETTING.size
     return int(_SETTINGS_OFFSET + (number + 1) % _SETTINGS * _SETTING.size)

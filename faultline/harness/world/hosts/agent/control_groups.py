@@ -27,7 +27,7 @@ class GroupError(Exception):
 
 
 class Tree(NamedTuple):
-    """Where the groups of one controller are: all of them, and the one we are in ourselves; and their version."""
+    """The folders of one controller's groups: the topmost and the one that this process is in; and their version."""
 
     top: str
     own: str

@@ -100,7 +100,7 @@ class Agent:
         return self._pause_s()
 
     def _pause_s(self) -> float:
-        """Short while the member starts or changes, longer while nothing happens."""
+        """Return a pause: short while the member starts or changes, longer while nothing happens."""
         processes = self._member.processes()
         calm = bool(processes) and processes == self._seen
         self._seen, self._wait_s = processes, min(2 * self._wait_s, _LOOK_S_MAX) if calm else _LOOK_S_MIN
@@ -118,7 +118,7 @@ class Agent:
                     fault.close()
 
     def examine(self) -> dict[str, Any]:
-        """Why a fault cannot be injected here, empty when it can; and by what means processes are frozen.
+        """Return why each fault cannot be injected here, empty when it can; and the means of freezing processes.
 
         For clocks there is a reason against each means, and the `kind` that the host file asks for.
         """

@@ -22,7 +22,7 @@ class Member:
         self._supervisor = supervisor
 
     def processes(self) -> list[int]:
-        """Their numbers, parents first; none while the member does not run."""
+        """Return the numbers of its processes, parents first; none while the member does not run."""
         try:
             with open(self._pid_file) as file:
                 root = int(file.read())

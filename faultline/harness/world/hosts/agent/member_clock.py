@@ -118,7 +118,7 @@ class MemberClock:
         self.adopt()
 
     def _adopt_once(self) -> list[PatchError]:
-        """One look at all processes; why some could not be reached. `_changed` tells whether any was changed."""
+        """Reach all processes once; return the errors of those out of reach. Set `_changed` when any was changed."""
         errors, running = {}, self._running()
         self._changed = False
         self._patches = {key: patch for key, patch in self._patches.items() if key in running}
@@ -162,7 +162,7 @@ def refuse_rate(rate_ppm: int) -> None:
 
 
 def _view(patch: ClockPatch) -> ClockView | None:
-    """None for a process that has ended or become another program."""
+    """Return the view of a process; None for one that has ended or become another program."""
     try:
         return patch.view()
     except (PatchError, OSError):

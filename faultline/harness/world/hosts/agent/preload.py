@@ -43,7 +43,7 @@ _MAPPED = re.compile(r"([0-9a-f]+)-([0-9a-f]+) (\S+) \S+ \S+ \d+ *(.*)")
 
 
 def find_library() -> str:
-    """Where libfaketime is on this host. Raises PatchError."""
+    """Return the path of libfaketime on this host. Raises PatchError when it is not installed."""
     for place in _PLACES:
         found = sorted(glob.glob(place.format(machine=platform.machine()) + _LIBRARY))
         if found:
@@ -79,7 +79,7 @@ class Preload:
         }
 
     def write(self, skew: Skew) -> None:
-        """Every question for the time from now on is answered by `skew`. A reader finds the old line or the new."""
+        """Let `skew` answer every question for the time from now on. A reader finds the old line or the new."""
         self.line = control_line(skew, self._start_ns, time.monotonic_ns())
         with open(f"{self._file}.next", "w") as file:
             file.write(self.line + "\n")
@@ -145,7 +145,7 @@ def has_read(pid: int, line: str) -> bool:
 
 
 def _variables(pid: int) -> list[tuple[int, int]]:
-    """Where libfaketime keeps them: its mappings that can be written, and the nameless one behind the last of them."""
+    """Return the bounds of libfaketime's variables: its writable mappings, and a nameless one right behind them."""
     found, behind = [], -1
     for start, end, rights, path in _mappings(pid):
         is_ours = path.endswith(f"/{_LIBRARY}") or (not path and start == behind)

@@ -111,7 +111,7 @@ class PreloadedClock:
         self.rewrite()
 
     def _wait_for(self, missing: Callable[[], str]) -> None:
-        """A program that has just begun has not loaded anything yet, so it takes a moment to see what is lacking."""
+        """Wait until nothing is `missing`, as a new program loads its libraries late. Raises PatchError."""
         deadline_s = time.monotonic() + _PATIENCE_S
         while why := missing():
             if time.monotonic() > deadline_s:
@@ -119,7 +119,7 @@ class PreloadedClock:
             time.sleep(_PAUSE_S)
 
     def _unloaded(self) -> str:
-        """Which process does not have the library; empty when all do."""
+        """Return a sentence about a process that has not loaded the library; empty when all have."""
         for pid in self._processes():
             # One that has ended meanwhile needs no clock.
             with suppress(OSError):
@@ -128,7 +128,7 @@ class PreloadedClock:
         return ""
 
     def _unread(self) -> str:
-        """Why it cannot be said that the member follows the line in force; empty when it can."""
+        """Return the reason to doubt that the member follows the line in force; empty when there is none."""
         are_read, have_run = [], False
         for pid in self._processes():
             with suppress(OSError):

@@ -38,7 +38,7 @@ _MACHINES = ("x86_64", "AMD64")
 
 
 def clock_refusal(machine: str = "") -> str:
-    """Why clocks of processes cannot be changed here; empty when a process was seen to follow."""
+    """Return the reason why clocks of processes cannot be changed here; empty when a process was seen to follow."""
     machine = machine or platform.machine()
     if machine not in _MACHINES:
         return f"the clock code is for x86-64, this is {machine}"
@@ -51,9 +51,9 @@ def clock_refusal(machine: str = "") -> str:
 
 
 def preload_refusal(name: str) -> str:
-    """Why libfaketime does not do here; empty when a process into which it was loaded was seen to follow.
+    """Return the reason why libfaketime does not work here; empty when a process that loaded it was seen to follow.
 
-    `name` is for what is shared with that process, and no other process on this kernel bears it.
+    `name` is for the files shared with that process; nothing else on this kernel may have it.
     """
     with tempfile.TemporaryDirectory(prefix="faultline-clock-") as folder:
         try:
@@ -74,7 +74,7 @@ def preload_refusal(name: str) -> str:
 
 
 def real_clock_refusal() -> str:
-    """Why this process may not set the host's clock, as far as can be seen without doing it."""
+    """Return the reason why this process may not set the host's clock, by its capabilities; empty when it may."""
     with suppress(OSError, ValueError), open("/proc/self/status") as status:
         for line in status:
             if line.startswith("CapEff:") and not int(line.split()[1], 16) >> _CAP_SYS_TIME & 1:
@@ -83,7 +83,7 @@ def real_clock_refusal() -> str:
 
 
 def freeze_refusal(freezer: Freezer) -> str:
-    """Why processes cannot be frozen here by this means; empty when one was."""
+    """Return the reason why processes cannot be frozen here by this means; empty when one was."""
     sleeper = subprocess.Popen(["sleep", "600"])
     try:
         freezer.freeze(lambda: [sleeper.pid])
@@ -98,7 +98,7 @@ def freeze_refusal(freezer: Freezer) -> str:
 
 
 def cpu_refusal(make: Callable[[], CpuSqueeze]) -> str:
-    """Why processor time cannot be limited here; empty when a process of ours was throttled."""
+    """Return the reason why processor time cannot be limited here; empty when a process of ours was throttled."""
     try:
         make().squeeze(list, _SHARE)
         make().lift()
@@ -108,7 +108,7 @@ def cpu_refusal(make: Callable[[], CpuSqueeze]) -> str:
 
 
 def memory_refusal(make: Callable[[], MemorySqueeze]) -> str:
-    """Why memory cannot be limited here; empty when a process of ours was killed for want of it."""
+    """Return the reason why memory cannot be limited here; empty when a process of ours was killed for want of it."""
     try:
         make().squeeze(list, _HEADROOM_BYTES)
         make().lift()
@@ -119,7 +119,7 @@ def memory_refusal(make: Callable[[], MemorySqueeze]) -> str:
 
 @contextmanager
 def _witness(environment: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
-    """A process that tells its number first, and then its time whenever it is asked."""
+    """Yield a process that tells its number first, and then its time whenever it is asked."""
     command = [*_AS_AN_ORPHAN, sys.executable, "-S", "-E", "-c", _PROGRAM]
     witness = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=os.environ | environment)
     try:

@@ -35,21 +35,21 @@ class StoreClocks:
         self._processes = processes
 
     def choose(self, abilities: Abilities, host_of: Callable[[NodeId], str], asked: str) -> None:
-        """Before the agents start: each uses the means of its host."""
+        """Give each agent the means of its host, before the agents start."""
         for node, agent in self._agents.items():
             agent.clock = abilities.clock_means(host_of(node), asked).name or agent.clock
 
     async def bring(self) -> None:
-        """Before the members start: put in front of their commands what has to be there."""
+        """Put the library in front of the members' commands, before the members start."""
         await asyncio.gather(*(asyncio.to_thread(self._bring, node) for node in self._preloaded()))
 
     async def refuse_unfit(self, nodes: Iterable[NodeId]) -> None:
-        """Once `nodes` were started. Raises HarnessError for programs that libfaketime harms or is not in."""
+        """Refuse, once `nodes` were started, programs that libfaketime harms or is not in. Raises HarnessError."""
         chosen = set(self._preloaded()) & set(nodes)
         await asyncio.gather(*(asyncio.to_thread(self._ask, node, "preloading") for node in chosen))
 
     async def prove(self, answers: Callable[[NodeId], bool]) -> None:
-        """Once the members serve: see that they follow. Raises HarnessError.
+        """Prove that the members follow, once they serve. Raises HarnessError.
 
         Each is asked something in between (`answers`), so that it has a reason to ask for the time.
         """

@@ -30,7 +30,7 @@ class Abilities:
         self._answers: dict[str, dict[str, str] | HostError] = {}
 
     def refusals(self, clock: str = "auto") -> dict[str, str]:
-        """For each of the `AGENT_FAULTS` that some host cannot inject, the first host that cannot, and why.
+        """Return, for each of the `AGENT_FAULTS` that some host cannot inject, the first such host and the reason.
 
         `clock` is the means by which clocks are to be struck (`--host-option clock`).
         """
@@ -41,7 +41,7 @@ class Abilities:
         return found
 
     def clock_means(self, host: str, clock: str) -> ClockMeans:
-        """By what means clocks of stores are struck on `host`, when `clock` is asked for."""
+        """Return the means by which clocks of stores are struck on `host`, when `clock` is asked for."""
         answer = self._examined()[host]
         return ClockMeans("", answer.message) if isinstance(answer, HostError) else chosen_means(clock, answer)
 

@@ -125,7 +125,7 @@ class Connection:
         return channel
 
     def as_root(self, command: str) -> str:
-        """`command` as root may run it on this host: through sudo where the host file says so."""
+        """Return `command` as root may run it on this host: through sudo where the host file says so."""
         return f"sudo -n sh -c {shlex.quote(command)}" if self.host.sudo else command
 
     def upload(self, content: bytes | Path, remote: str) -> None:

@@ -44,5 +44,5 @@ class Host(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     @property
     def way_in(self) -> str:
-        """Where SSH finds the host."""
+        """The address at which SSH reaches the host."""
         return self.ssh_address or self.address

@@ -54,7 +54,7 @@ class NamespaceDisks:
         self._refusal: str | None = None
 
     def refusal(self) -> str:
-        """Empty when a disk can be made, cut from power and mounted again in the supervisor's own namespace."""
+        """Return the reason why no disk can be made, cut from power and mounted again here; empty when one was."""
         if self._refusal is None:
             self._refusal = self._tried()
         return self._refusal
@@ -80,7 +80,7 @@ class NamespaceDisks:
         self._disks[host].flush()
 
     def power_off(self, hosts: Sequence[str]) -> None:
-        """First all disks, then the hosts."""
+        """Stop first all disks, then the hosts."""
         disks = [self._disks[host] for host in hosts]
         for disk in disks:
             disk.cut_power()

@@ -81,7 +81,7 @@ class EmulatedLink:
         return Treatment(due_ns, 1 + twice, flip)
 
     def _sent_ns(self, byte_count: int, now_ns: int) -> int:
-        """When the packet has left at the link's rate."""
+        """Return the time at which the packet has left at the link's rate."""
         if not self.quality.rate_kbit_per_s:
             return now_ns
         return max(now_ns, self._busy_until_ns) + byte_count * 8_000_000 // self.quality.rate_kbit_per_s

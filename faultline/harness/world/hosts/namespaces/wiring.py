@@ -1,4 +1,4 @@
-"""Which addresses the hosts of a set have, and how this machine is connected with them."""
+"""The addresses of the hosts of a set, and the links that connect this machine with them."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _make_link(supervisor: Supervisor, link: str, far: str) -> subprocess.Comple
 
 
 def _wiring(network: int, number: int, link: str) -> str:
-    """Commands for our end of a link: its address, and where each host is.
+    """Return commands for our end of a link: its address, and the address of each host.
 
     Told beforehand, since a machine that asks for a host which is not up yet waits a second before it asks again.
     """

@@ -73,7 +73,7 @@ def kill_refusal(connection: Connection) -> str:
 
 
 def reset_refusal(connection: Connection) -> str:
-    """Why the host takes no rule that resets connections, or nothing; rules that are only checked change nothing."""
+    """Return why the host refuses a rule that resets connections; empty when it does not. The rule is only checked."""
     rules = reset_rules(["192.0.2.1"]).encode()
     answer = connection.run(RULES_TRIAL, stdin=rules, check=False, root=True)
     return "" if answer.exit_code == 0 else f"nftables takes no rule that resets: {_first_line(answer.stderr)}"
@@ -90,7 +90,7 @@ class HostConnections:
         self._refusals: dict[str, str] | None = None
 
     def refusals(self) -> Mapping[str, str]:
-        """Why a capability of `CONNECTION_FAULTS` cannot be had: the first host that lacks it, and the reason."""
+        """Return, for each of the `CONNECTION_FAULTS` that some host lacks, the first such host and the reason."""
         with self._lock:
             if self._refusals is None:
                 self._refusals = {}
@@ -181,7 +181,7 @@ def _by_sender(links: Iterable[HostLink]) -> dict[str, list[str]]:
 
 
 def _by_host(links: Iterable[HostLink]) -> dict[str, list[str]]:
-    """For each host at either end of a link, those at the other ends."""
+    """Return, for each host at either end of a link, the hosts at the other ends."""
     both = {end for source, target in links for end in ((source, target), (target, source))}
     return _by_sender(sorted(both))
 

@@ -91,6 +91,6 @@ def _finding(host: str, name: str, refusal: str, seen: str, next_step: str = "")
 
 
 def _complaint(answer: CommandResult) -> str:
-    """Why a command failed, in one line, or nothing."""
+    """Return the first line of the error of a command that failed; empty when it succeeded."""
     lines = answer.stderr.decode(errors="replace").strip().splitlines()
     return (lines[0] if lines else "it said nothing") if answer.exit_code else ""

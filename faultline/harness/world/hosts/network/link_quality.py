@@ -61,7 +61,7 @@ def probes_needed(quality: LinkQuality) -> int:
 
 
 def judged(expected: LinkQuality, seen: ProbeResult) -> LinkQuality:
-    """`expected` when that is what the datagrams met with; else what they did meet with, as near as can be told."""
+    """Return `expected` when the datagrams met with it; else an estimate of the quality that they did meet with."""
     arrived = len(seen.lateness_us)
     lost = seen.sent - arrived - seen.corrupted
     early = sum(lateness < expected.delay_us for lateness in seen.lateness_us)
@@ -76,7 +76,7 @@ def judged(expected: LinkQuality, seen: ProbeResult) -> LinkQuality:
 
 
 def _fits(hit: int, count: int, share: float) -> bool:
-    """May `hit` of `count` be a share of `share`? None may not, nor all; nor any when there is no such share."""
+    """Return whether `hit` of `count` fits a share of `share`: some and not all, unless the share is 0 or 1."""
     if share <= 0 or share >= 1:
         return hit == (count if share >= 1 else 0)
     slack = _DEVIATIONS * math.sqrt(count * share * (1 - share)) + 1
@@ -84,14 +84,14 @@ def _fits(hit: int, count: int, share: float) -> bool:
 
 
 def _is_harmed_as(expected: LinkQuality, seen: ProbeResult, lost: int) -> bool:
-    """Were as many lost and corrupted as should? What netem corrupts in a header is lost, though nothing should be."""
+    """Return whether losses and corruptions are as expected. A packet with a corrupted header counts as lost."""
     if expected.corrupt and not expected.loss:
         return seen.corrupted > lost and _fits(seen.corrupted + lost, seen.sent, expected.corrupt)
     return _fits(lost, seen.sent, expected.loss) and _fits(seen.corrupted, seen.sent - lost, expected.corrupt)
 
 
 def _is_reordered(expected: LinkQuality, early: int, arrived: int, overtaken: int) -> bool:
-    """Do some overtake others, and do no more than should skip the delay? On a busy machine all may be late."""
+    """Return whether some overtake others, and not too many skip the delay. On a busy machine all may be late."""
     if not expected.reorder or not arrived:
         return early == 0
     few_enough = early <= arrived * expected.reorder or _fits(early, arrived, expected.reorder)
@@ -99,7 +99,7 @@ def _is_reordered(expected: LinkQuality, early: int, arrived: int, overtaken: in
 
 
 def _is_late_enough(expected: LinkQuality, seen: ProbeResult) -> bool:
-    """Under jitter some must be later than the delay alone makes them."""
+    """Return whether some were later than the delay alone makes them, as they must be under jitter."""
     if not expected.jitter_us or not seen.lateness_us:
         return True
     return max(seen.lateness_us) >= expected.delay_us + expected.jitter_us // 8

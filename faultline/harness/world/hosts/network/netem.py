@@ -53,7 +53,7 @@ def netem_options(quality: LinkQuality) -> str:
 def shaping(
     device: str, qualities: Mapping[str, LinkQuality], options: Callable[[LinkQuality], str] = netem_options
 ) -> str:
-    """Commands for `tc -batch` that give the ways from `device` to these addresses their qualities, and no others."""
+    """Return commands for `tc -batch` that give the ways from `device` to these addresses alone their qualities."""
     head = f"dev {device} parent {NETEM_HANDLE}"
     lines = [
         f"qdisc add dev {device} root handle {NETEM_HANDLE} htb default {_REST}",

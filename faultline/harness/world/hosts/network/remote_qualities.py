@@ -47,7 +47,7 @@ def netem_refusal(connection: Connection) -> str:
 
 
 def loss_refusal(connection: Connection) -> str:
-    """Why the host's firewall takes no rule that loses packets, or nothing; rules that are only checked do nothing."""
+    """Return why the host refuses a rule that loses packets; empty when it does not. The rule is only checked."""
     tried = connection.run(RULES_TRIAL, stdin=loss_rules({"192.0.2.1": 0.5}).encode(), check=False, root=True)
     return "" if tried.exit_code == 0 else f"nftables takes no rule that loses packets ({_first_line(tried.stderr)})"
 

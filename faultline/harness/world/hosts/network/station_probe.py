@@ -137,7 +137,7 @@ def results_of(
 def _offset_ns(
     link: HostLink, ways: Mapping[HostLink, Mapping[str, Any]], expected: Mapping[HostLink, LinkQuality]
 ) -> int:
-    """By how much the receiver's clock is ahead of the sender's, if both ways are as slow as they should be."""
+    """Return the lead of the receiver's clock over the sender's, if both ways are as slow as they should be."""
     back = (link[1], link[0])
     there_ns = min(ways[link]["way_ns"], default=0) - _fastest_ns(expected[link])
     if back not in ways or not ways[back]["way_ns"]:

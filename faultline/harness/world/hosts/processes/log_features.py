@@ -1,4 +1,4 @@
-"""Which features a real store has entered, from what its members logged during a run.
+"""The features that a real store has entered, from the logs of its members during a run.
 
 The logs are read once, at the end, line by line. What was logged before the cluster served for the first time tells of
 its founding, in which a first leader is elected every time, and is skipped.

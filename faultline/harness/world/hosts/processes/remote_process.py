@@ -90,7 +90,7 @@ class RemoteProcess:
         self._control.hand_over(self._secret)
 
     def _begin(self, channel: Any) -> None:
-        """A start whose command runs in `channel`."""
+        """Begin a start whose command runs in `channel`."""
         with self._guard:
             self._channel = channel
             self._expected_to_live = True
@@ -110,7 +110,7 @@ class RemoteProcess:
             ) from error
 
     def kill(self) -> None:
-        """SIGKILL, and wait until the host's kernel no longer knows the process; harmless when it is already gone."""
+        """Send SIGKILL, and wait until the host's kernel no longer knows the process; harmless when it is gone."""
         self._note_crash()
         self._expected_to_live = False
         self.port = None
@@ -122,12 +122,12 @@ class RemoteProcess:
             self._channel = self._control = None
 
     def pause(self) -> None:
-        """SIGSTOP, and wait until the host's kernel says that the process is stopped."""
+        """Send SIGSTOP, and wait until the host's kernel says that the process is stopped."""
         self._signal("STOP", self._known_pid())
         self._wait_for(self.is_paused)
 
     def resume(self) -> None:
-        """SIGCONT, and wait until the host's kernel says that the process goes on."""
+        """Send SIGCONT, and wait until the host's kernel says that the process goes on."""
         self._signal("CONT", self._known_pid())
         self._wait_for(lambda: not self.is_paused())
 
@@ -218,7 +218,7 @@ class RemoteProcess:
                 self._redact(local)
 
     def _redact(self, file: Path) -> None:
-        """A store may have logged its configuration, and the folder of a run is shown to others."""
+        """Redact a log: a store may have logged its configuration, and others see the folder of a run."""
         content = file.read_bytes()
         redacted = self._secret.redacted(content)
         if redacted != content:

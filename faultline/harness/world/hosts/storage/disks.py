@@ -23,7 +23,7 @@ class HostDisks(Protocol):
     """The disks and the power of one set of hosts, each named by its host."""
 
     def refusal(self) -> str:
-        """Why hosts here have no disks of their own; empty when they do. The first call tries it out."""
+        """Return why these hosts have no disks of their own; empty when they do. The first call tries it out."""
 
     def attach(self, host: str, folder: str) -> None:
         """Give `host` a disk of its own, empty, for what is in its `folder`, which must exist."""

@@ -40,11 +40,11 @@ class SyncSwitch:
         self._quoted = shlex.quote(self.file)
 
     def let_fail(self) -> None:
-        """From now on every fsync fails."""
+        """Let every fsync fail from now on."""
         self._connection.run(f"rm -f {self._quoted}.answered; echo fails >{self._quoted}")
 
     def let_pass(self) -> None:
-        """From now on none does."""
+        """Let no fsync fail from now on."""
         self._connection.run(f"rm -f {self._quoted}; rm -f {self._quoted}.answered")
 
     def has_answered(self) -> bool:

@@ -137,7 +137,7 @@ class CommittedEntriesAreOnAQuorumOfDisks(ReportingInvariant):
         self._lacking: dict[str, list[tuple[int, int]]] = {}
 
     def observe(self, time_us: int, node: str, event: Any, report: Report) -> None:
-        """At a start, note which committed entries the disk lacks; see whether too many lack the same one."""
+        """Note, at a start, the committed entries that the disk lacks; report one that too many lack."""
         if type(event) is HighWaterMarkAdvanced:
             self._committed = max(self._committed, event.value)
             return

@@ -166,7 +166,7 @@ class SnapshotAndLogJoin(ReportingInvariant):
         self._marks: dict[str, int] = {}
 
     def observe(self, time_us: int, node: str, event: Any, report: Report) -> None:
-        """A restored snapshot must be joined by the log; a cleaned log must still reach the oldest one retained."""
+        """Report a restored snapshot that the log does not join, and a cleaned log short of the oldest one retained."""
         if type(event) is NodeStarted:
             self._marks.pop(node, None)
         elif type(event) is SnapshotTaken:

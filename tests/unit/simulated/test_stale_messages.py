@@ -1,4 +1,4 @@
-"""Messages that come seconds late, and connections that break in the middle of one."""
+"""Messages that come stale, and connections that break in the middle of one."""
 
 import msgspec
 import pytest
@@ -10,7 +10,7 @@ from faultline.harness.run import run_simulated
 from faultline.harness.world.ports import NodeStatus
 from faultline.harness.world.simulated.counterfactual import WorldEvent, delaying, observing, undoing
 from faultline.harness.world.simulated.host import SimulatedHost
-from faultline.harness.world.simulated.network import LATE_US, SimulatedNetwork
+from faultline.harness.world.simulated.network import STALE_US, SimulatedNetwork
 from faultline.harness.world.simulated.scheduler import Scheduler
 from faultline.harness.world.simulated.trace import SimulatedTrace
 from faultline.registry import resolve
@@ -73,55 +73,55 @@ def on_time(number: int) -> tuple[int, int]:
     return number, EVERY_US * number + LATENCY_US
 
 
-def test_about_as_many_messages_as_the_weather_says_are_late_half_of_them_beside_their_original() -> None:
-    cluster = Cluster(late=0.1)
+def test_about_as_many_messages_as_the_weather_says_are_stale_half_of_them_beside_their_original() -> None:
+    cluster = Cluster(stale=0.1)
     cluster.tell("athens", "byzantium")
     seen = cluster.seen()
-    late = [(number, time_us) for number, time_us in seen if (number, time_us) != on_time(number)]
-    assert 15 < len(late) < 50
-    assert all(LATE_US[0] <= time_us - EVERY_US * number < LATE_US[1] for number, time_us in late)
-    again = [number for number, _ in late if on_time(number) in seen]
-    assert 5 < len(again) < len(late) - 5
+    stale = [(number, time_us) for number, time_us in seen if (number, time_us) != on_time(number)]
+    assert 15 < len(stale) < 50
+    assert all(STALE_US[0] <= time_us - EVERY_US * number < STALE_US[1] for number, time_us in stale)
+    again = [number for number, _ in stale if on_time(number) in seen]
+    assert 5 < len(again) < len(stale) - 5
     assert {number for number, _ in seen} == set(range(NOTES)), "no message is lost"
 
 
-def test_the_record_tells_which_messages_are_late() -> None:
-    cluster = Cluster(late=0.1)
+def test_the_record_tells_which_messages_are_stale() -> None:
+    cluster = Cluster(stale=0.1)
     cluster.tell("athens", "byzantium")
     seen = cluster.seen()
     records = cluster.network.records or []
     assert [record.receive_us for record in records] == [time_us for _, time_us in seen]
-    assert all(record.late == (record.receive_us - record.send_us > LATENCY_US) for record in records)
-    assert any(record.late for record in records)
+    assert all(record.stale == (record.receive_us - record.send_us > LATENCY_US) for record in records)
+    assert any(record.stale for record in records)
 
 
-def test_late_messages_move_no_other_one() -> None:
-    plain, changed = Cluster(duplicate=0.1, loss=0.1), Cluster(duplicate=0.1, loss=0.1, late=0.1)
+def test_stale_messages_move_no_other_one() -> None:
+    plain, changed = Cluster(duplicate=0.1, loss=0.1), Cluster(duplicate=0.1, loss=0.1, stale=0.1)
     for cluster in (plain, changed):
         cluster.tell("athens", "byzantium")
     seen = changed.seen()
-    others = [record for record in changed.network.records or [] if not record.late and record.receive_us >= 0]
+    others = [record for record in changed.network.records or [] if not record.stale and record.receive_us >= 0]
     assert len(others) < len(seen)
     assert {(int(record.send_us / EVERY_US), record.receive_us) for record in others} < set(plain.seen())
 
 
-def test_a_late_message_crosses_restarts_of_both_ends() -> None:
-    cluster = Cluster(late=0.1)
+def test_a_stale_message_crosses_restarts_of_both_ends() -> None:
+    cluster = Cluster(stale=0.1)
     cluster.tell("athens", "byzantium")
     for name in ("athens", "byzantium"):
         cluster.scheduler.at(EVERY_US * NOTES + LATENCY_US + 1, cluster.hosts[name].kill)
-        cluster.scheduler.at(LATE_US[0] - 1, cluster.hosts[name].start, Recorder)
+        cluster.scheduler.at(STALE_US[0] - 1, cluster.hosts[name].start, Recorder)
     seen = cluster.seen()
-    assert seen and all(time_us >= LATE_US[0] for _, time_us in seen)
+    assert seen and all(time_us >= STALE_US[0] for _, time_us in seen)
 
 
-def test_a_late_message_into_a_cut_is_lost_and_its_record_says_both() -> None:
-    cluster = Cluster(late=0.1)
+def test_a_stale_message_into_a_cut_is_lost_and_its_record_says_both() -> None:
+    cluster = Cluster(stale=0.1)
     cluster.tell("athens", "byzantium")
-    cluster.scheduler.at(LATE_US[0] - 1, cluster.network.set_cut, "athens", "byzantium", True)
-    assert all(time_us < LATE_US[0] for _, time_us in cluster.seen())
-    late = [record for record in cluster.network.records or [] if record.late]
-    assert late and all(record.receive_us == -1 for record in late)
+    cluster.scheduler.at(STALE_US[0] - 1, cluster.network.set_cut, "athens", "byzantium", True)
+    assert all(time_us < STALE_US[0] for _, time_us in cluster.seen())
+    stale = [record for record in cluster.network.records or [] if record.stale]
+    assert stale and all(record.receive_us == -1 for record in stale)
 
 
 def test_a_reset_loses_the_message_it_falls_into_and_all_that_is_under_way_on_that_link_alone() -> None:
@@ -157,15 +157,15 @@ def test_a_reset_loses_the_answers_under_way_where_they_share_the_connection(pee
     assert [number for number, _ in cluster.seen(peer)] == arrive
 
 
-def test_a_late_message_does_not_care_for_a_reset() -> None:
-    plain, broken = Cluster(late=0.1), Cluster(late=0.1)
+def test_a_stale_message_does_not_care_for_a_reset() -> None:
+    plain, broken = Cluster(stale=0.1), Cluster(stale=0.1)
     for cluster in (plain, broken):
         cluster.tell("athens", "byzantium")
     broken.scheduler.at(EVERY_US * NOTES + 2 * LATENCY_US, broken.network.links_from("athens")["byzantium"].reset)
     assert broken.seen() == plain.seen()
 
 
-@pytest.mark.parametrize("weather", [{"late": 0.1}, {"reset": 0.1}])
+@pytest.mark.parametrize("weather", [{"stale": 0.1}, {"reset": 0.1}])
 def test_an_event_of_this_weather_can_be_undone_and_delayed(weather: dict[str, float]) -> None:
     events: list[WorldEvent] = []
 
@@ -175,10 +175,10 @@ def test_an_event_of_this_weather_can_be_undone_and_delayed(weather: dict[str, f
         return cluster.seen()
 
     plain = run(observing(events.append))
-    event = next(event for event in events if event.late or event.kind == "reset")
+    event = next(event for event in events if event.stale or event.kind == "reset")
     assert (event.source, event.place) == ("athens", "byzantium")
     undone, delayed = run(undoing(event.number)), run(delaying(event.number, 2 * EVERY_US))
-    if event.late:
+    if event.stale:
         arrival = next(each for each in plain if each[1] == event.time_us)
         assert undone == [each for each in plain if each != arrival]
         assert delayed == sorted([*undone, (arrival[0], arrival[1] + 2 * EVERY_US)], key=lambda each: each[1])
@@ -191,6 +191,6 @@ def test_a_run_without_this_weather_is_the_same_to_the_byte_as_with_none_of_it()
     request = RunRequest(system="consistent-core", seed=3, operations=30, weather={"loss": "0.01"})
     parts = resolve(request)
     plan = make_plan(request, parts)
-    calm = msgspec.structs.replace(plan, weather=msgspec.structs.replace(plan.weather, late=0.0, reset=0.0))
-    assert b'"late"' not in msgspec.json.encode(plan) and b'"late":0.0' in msgspec.json.encode(calm)
+    calm = msgspec.structs.replace(plan, weather=msgspec.structs.replace(plan.weather, stale=0.0, reset=0.0))
+    assert b'"stale"' not in msgspec.json.encode(plan) and b'"stale":0.0' in msgspec.json.encode(calm)
     assert run_simulated(plan, parts).history.digest() == run_simulated(calm, parts).history.digest()

@@ -8,7 +8,6 @@ import pytest
 
 from faultline.checkers.linearizability.certificates import Configuration
 from faultline.checkers.linearizability.engine.native import engine_in_use
-from faultline.checkers.linearizability.generic_proof import broken_guesses, refutes
 from faultline.checkers.linearizability.generic_search import Hooks, search_generic
 from faultline.checkers.porcupine import PENDING, UNLIMITED, Budget, Model, Operation
 
@@ -41,14 +40,14 @@ def refutation_of(history, form="python"):
 
 @pytest.mark.parametrize("form", FORMS)
 def test_a_refutation_is_proved_by_one_look_at_its_configurations(form):
-    assert refutes(refutation_of(STALE, form))
+    assert not refutation_of(STALE, form).fault()
 
 
 def test_a_refutation_that_lacks_a_configuration_is_refused():
     proof = refutation_of(STALE)
     for missing in proof.configurations:
         rest = [each for each in proof.configurations if each != missing]
-        assert not refutes(proof._replace(configurations=rest)), missing
+        assert proof._replace(configurations=rest).fault(), missing
 
 
 def changes(configuration):
@@ -62,7 +61,7 @@ def test_a_refutation_with_a_changed_configuration_is_refused():
     proof = refutation_of([put(1, 0, 5), put(2, 0, 5), get(0, 6, 9), put(3, 7, PENDING)])
     first, *rest = proof.configurations
     for changed in changes(first):
-        assert not refutes(proof._replace(configurations=[changed, *rest])), changed
+        assert proof._replace(configurations=[changed, *rest]).fault(), changed
 
 
 def test_no_set_of_configurations_refutes_a_legal_history():
@@ -76,7 +75,7 @@ def test_no_set_of_configurations_refutes_a_legal_history():
         for used in ((), (3,))[: 1 if rank < 3 else 2]
         for state in sorted({each.state for each in walked.configurations})
     ]
-    assert not refutes(walked._replace(configurations=every))
+    assert walked._replace(configurations=every).fault()
 
 
 def test_an_operation_that_is_called_still_and_moves_the_state_elsewhere_breaks_the_proof():
@@ -95,8 +94,8 @@ def test_an_operation_that_is_called_still_and_moves_the_state_elsewhere_breaks_
             Configuration(2, state_of_1, (), ()),
         ],
     )
-    assert broken_guesses(hidden) == {put_of_0}
-    assert not refutes(hidden)
+    assert hidden.broken_guesses() == {put_of_0}
+    assert hidden.fault()
 
 
 @pytest.mark.parametrize("form", FORMS)
