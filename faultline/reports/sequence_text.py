@@ -7,8 +7,8 @@
     3.0402 s       │          ◀────────────┤      Heartbeat, stale: sent 1.0231 s
 
 It is for a terminal or a ticket, which cannot show the drawing of `space_time`. It has the same messages, chosen by
-cause (`message_choice`), in the order in which they were sent; a stale one stands where it arrives, and where it was sent
-if that is shown. A line counts those that were left out.
+cause (`message_choice`), in the order in which they were sent; a stale one stands where it arrives, and where it was
+sent if that is shown. A line counts those that were left out.
 """
 
 from __future__ import annotations

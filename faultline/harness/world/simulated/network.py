@@ -149,8 +149,8 @@ class Link:
 class SimulatedNetwork:
     """All links of one world. Participants register by name with the function that takes their messages.
 
-    `records` keeps every message when it is a list; `sent` counts them, lost ones included. `stale` and `resets` are the
-    shares of the weather; `is_plain` tells that it loses, repeats and delays no message.
+    `records` keeps every message when it is a list; `sent` counts them, lost ones included. `stale` and `resets` are
+    the shares of the weather; `is_plain` tells that it loses, repeats and delays no message.
     """
 
     def __init__(
