@@ -11,6 +11,7 @@ from faultline.harness.world.ports import NodeStatus
 from faultline.harness.world.simulated.counterfactual import WorldEvent, delaying, observing, undoing
 from faultline.harness.world.simulated.host import SimulatedHost
 from faultline.harness.world.simulated.network import STALE_US, SimulatedNetwork
+from faultline.harness.world.simulated.ordered import OrderedScheduler
 from faultline.harness.world.simulated.scheduler import Scheduler
 from faultline.harness.world.simulated.trace import SimulatedTrace
 from faultline.registry import resolve
@@ -194,3 +195,23 @@ def test_a_run_without_this_weather_is_the_same_to_the_byte_as_with_none_of_it()
     calm = msgspec.structs.replace(plan, weather=msgspec.structs.replace(plan.weather, stale=0.0, reset=0.0))
     assert b'"stale"' not in msgspec.json.encode(plan) and b'"stale":0.0' in msgspec.json.encode(calm)
     assert run_simulated(plan, parts).history.digest() == run_simulated(calm, parts).history.digest()
+
+
+def test_a_reset_is_no_event_of_an_explored_schedule() -> None:
+    request = RunRequest(
+        system="quorum-register",
+        workload="read-write",
+        seed=3,
+        operations=30,
+        weather={"reset": "0.05", "stale": "0.05"},
+    )
+    parts = resolve(request)
+    plan = make_plan(request, parts)
+    events: list[WorldEvent] = []
+    plain = run_simulated(plan, parts, scheduler=observing(events.append))
+    ordered = OrderedScheduler(plan)
+    assert run_simulated(plan, parts, scheduler=ordered).history.digest() == plain.history.digest()
+    events = [event for event in events if event.time_us < plan.heal_us and event.place in plan.nodes]
+    crashes = sum(decision.kind == "crash" for decision in ordered.decisions)
+    resets = sum(event.kind == "reset" for event in events)
+    assert resets and crashes <= len(events) - resets

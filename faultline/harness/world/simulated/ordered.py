@@ -6,7 +6,8 @@ each other's order except through messages, so that an order is told by the sequ
 1987, "Trace theory"). By default events happen when they are due. A message can be late: it happens just after so many
 events of its place that were due later. Those numbers are the inversion table of the sequence (Knuth, TAOCP 3, 5.1.1):
 each order has exactly one. A link stays in order: what follows a late message on its link becomes due when that has
-arrived.
+arrived. A reset of the weather happens when it is due, and is an event of no place. Stale messages keep the order of
+their link here.
 
 Nothing is out of turn from the heal on. A message that is still late then arrives at the heal.
 """
@@ -112,7 +113,7 @@ class OrderedScheduler(Scheduler):
             event = heappop(heap)
             self.now_us = event[0]
             effect = described(event) if event[0] < self._until_us else None
-            if effect is None:
+            if effect is None or effect.kind == "reset":
                 event[2](*event[3])
             else:
                 self._come(event, effect)
