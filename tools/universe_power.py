@@ -15,7 +15,7 @@ import argparse
 import itertools
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -27,7 +27,7 @@ from faultline.harness.errors import UsageError
 from faultline.harness.planning import RunRequest
 from faultline.harness.verdict import Verdict
 
-__all__ = ["BUGS", "Found", "main", "power"]
+__all__ = ["BUGS", "Found", "main", "power", "requests_of"]
 
 BUGS = (
     ("consistent-core", "forget-votes"),
@@ -82,7 +82,7 @@ def power(system: str, bug: str, universe: Literal["calm", "drawn"], seconds: fl
     """Return what `seconds` of processor time find of `bug`, with seeds from `first` on."""
     engine, runs, found, first_s, spent_s = default_engine("simulated"), 0, 0, 0.0, 0.0
     began_s = time.process_time()
-    for request in _requests(system, bug, universe, first):
+    for request in requests_of(system, bug, universe, first):
         if (spent_s := time.process_time() - began_s) >= seconds:
             break
         parts = engine.resolve(request)
@@ -102,8 +102,15 @@ def power(system: str, bug: str, universe: Literal["calm", "drawn"], seconds: fl
     )
 
 
-def _requests(system: str, bug: str, universe: Literal["calm", "drawn"], first: int) -> Iterator[RunRequest]:
-    plan = plan_from_flags(systems=[system], planted_bugs=[(bug,)], universe=universe)
+def requests_of(
+    system: str,
+    bug: str,
+    universe: Literal["calm", "drawn"],
+    first: int = 0,
+    weather: Mapping[str, str] | None = None,
+) -> Iterator[RunRequest]:
+    """Yield the runs of the campaign of `bug` without end: those of each seed from `first` on, a run of each cell."""
+    plan = plan_from_flags(systems=[system], planted_bugs=[(bug,)], universe=universe, weather=weather)
     cells = [cell for cell in plan.cells() if _can_be_planned(plan.request(cell, first))]
     for seed in itertools.count(first) if cells else ():
         yield from (plan.request(cell, seed) for cell in cells)

@@ -24,6 +24,9 @@ SPLITS = {
     "split_into": "two-new",
     "sizes": "blocks",
 }
+WITHOUT_STALE = {"stale": "0", "reset": "0"}
+"""The weather of runs from the time before stale messages and resets were drawn, which moved no other draw."""
+
 RING = {"assignment": "token-ring", "hand_on": "3", "reassign_every_ms": "300"}
 
 RUNS: dict[str, dict[str, Any]] = {
@@ -80,6 +83,7 @@ RUNS: dict[str, dict[str, Any]] = {
         "workload": "counter",
         "faults": ("fast-node", "power"),
         "universe": "drawn",
+        "weather": WITHOUT_STALE,
         "seed": 55_397_124,
     },
     "a core of one server is killed before its vote is on its disk": {
@@ -87,6 +91,7 @@ RUNS: dict[str, dict[str, Any]] = {
         "workload": "read-write",
         "faults": ("kill",),
         "universe": "drawn",
+        "weather": WITHOUT_STALE,
         "seed": 454_807_429,
     },
     "a core of one server loses the message that its log is durable": {
@@ -94,6 +99,7 @@ RUNS: dict[str, dict[str, Any]] = {
         "workload": "read-write",
         "faults": ("pause",),
         "universe": "drawn",
+        "weather": WITHOUT_STALE,
         "seed": 911_885_414,
     },
     "a watch is told of the past while it is set anew": {
@@ -109,6 +115,7 @@ RUNS: dict[str, dict[str, Any]] = {
         "workload": "sequential",
         "faults": ("partition",),
         "universe": "drawn",
+        "weather": WITHOUT_STALE,
         "seed": 16_698_663,
     },
     "a transaction over five keys waits for replicas with slow disks": {
@@ -116,6 +123,7 @@ RUNS: dict[str, dict[str, Any]] = {
         "workload": "bank",
         "faults": ("all", "blackout"),
         "universe": "drawn",
+        "weather": WITHOUT_STALE,
         "seed": 597_693_320,
     },
     "a leader whose clock runs at twice its rate ends sessions": {
@@ -123,6 +131,7 @@ RUNS: dict[str, dict[str, Any]] = {
         "workload": "counter",
         "faults": ("blackout", "runaway-clocks"),
         "universe": "drawn",
+        "weather": WITHOUT_STALE,
         "seed": 650_367_441,
     },
 }
