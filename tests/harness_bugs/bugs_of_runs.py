@@ -276,7 +276,7 @@ BUGS = (
         name="cut-links-let-messages-through",
         breaks="A partition is told and probed, and messages arrive all the same.",
         place="faultline.harness.world.simulated.network:Link.arrive",
-        before="if not self.cut:",
+        before="if not lost:",
         after="if self.source:",
         caught_by=_BITE,
     ),
