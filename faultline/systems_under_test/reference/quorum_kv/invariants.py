@@ -147,6 +147,8 @@ class RefusedWritesAreTakenNowhere(ReportingInvariant):
         """Look for the same update among those of the other kind."""
         update = (event.key, event.client, event.update)
         own, others = (self._refused, self._taken) if isinstance(event, WriteRefused) else (self._taken, self._refused)
+        if isinstance(event, WriteRefused) and others.get(update) == node:
+            return  # A stale repetition comes when the replica has taken later updates, and its client has its answer.
         own[update] = node
         if update in others:
             sentence = (
