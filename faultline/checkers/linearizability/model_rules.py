@@ -51,7 +51,7 @@ class Refutation(NamedTuple):
         return fault_of_set(ModelRules(self), self.configurations, self.hopeless)
 
     def derivation(self) -> list[tuple[int, int, int]]:
-        """Return how the states of the configurations come about: each as the state before, an operation, the state.
+        """Return the steps that lead to the states of the configurations: the state before, an operation, the state.
 
         A configuration is reached from one of an earlier return, or with fewer operations ahead and used.
         """
