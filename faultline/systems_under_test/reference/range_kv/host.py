@@ -73,7 +73,6 @@ class RangeHost:
         self.store = PartitionStore(ports, new_partition, settings.snapshot_every_entries)
         self._coordinator = coordinator
         self._settings = settings
-        self._last_number: dict[NodeId, int] = {}
         self._requests: dict[int, Counter[str]] = {}
         self._checks = 0
         self._triggered: dict[int, tuple[int, int]] = {}
@@ -116,8 +115,7 @@ class RangeHost:
         partition = self._partition_to_change(client, request)
         if partition is not None:
             self._count(partition, request.key)
-            self.store.record(StoredKey(request.partition_id, request.key, request.value))
-            self._answer(client, request, None)
+            self._store(client, request)
 
     def _handle_compare_and_set(self, client: NodeId, request: CompareAndSetKey) -> None:
         partition = self._partition_to_change(client, request)
@@ -125,8 +123,7 @@ class RangeHost:
             return
         self._count(partition, request.key)
         if partition.get(request.key) == request.expected:
-            self.store.record(StoredKey(request.partition_id, request.key, request.value))
-            self._answer(client, request, None)
+            self._store(client, request)
         else:
             self.ports.network.send(client, KeyResponse(request.request_number, error=CAS_MISMATCH))
 
@@ -134,17 +131,24 @@ class RangeHost:
         partition = self._partition_to_change(client, request)
         if partition is not None:
             self._count(partition, request.key)
-            self.store.record(ErasedKey(request.partition_id, request.key))
+            self.store.record(ErasedKey(request.partition_id, request.key, client, request.request_number))
             self._answer(client, request, None)
+
+    def _store(self, client: NodeId, request: WriteKey | CompareAndSetKey) -> None:
+        entry = StoredKey(request.partition_id, request.key, request.value, client, request.request_number)
+        self.store.record(entry)
+        self._answer(client, request, None)
 
     def _partition_to_change(self, client: NodeId, request: Change) -> RangePartition | None:
         """Return the partition to change; None for a change that the network repeats, which is not made twice.
 
-        A crash forgets the numbers, and with them the connection on which a network could repeat a message.
+        The log has the numbers of all changes that were made, since a network may repeat one after a restart. They do
+        not move with a partition: a repeated change names its former generation. Limit: a restart forgets the number of
+        a change that was refused.
         """
-        if request.request_number <= self._last_number.get(client, 0):
+        if request.request_number <= self.store.last_number.get(client, 0):
             return None
-        self._last_number[client] = request.request_number
+        self.store.last_number[client] = request.request_number
         return self._partition_for(client, request)
 
     def _partition_for(self, client: NodeId, request: Request) -> RangePartition | None:

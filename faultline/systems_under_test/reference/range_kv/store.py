@@ -35,18 +35,22 @@ SNAPSHOT_EVERY_ENTRIES = 10_000
 
 
 class StoredKey(msgspec.Struct, frozen=True, tag="stored-key"):
-    """Entry: a write."""
+    """Entry: a write, and the request that asked for it."""
 
     partition_id: int
     key: str
     value: Any
+    client: str = ""
+    number: int = 0
 
 
 class ErasedKey(msgspec.Struct, frozen=True, tag="erased-key"):
-    """Entry: a deletion."""
+    """Entry: a deletion, and the request that asked for it."""
 
     partition_id: int
     key: str
+    client: str = ""
+    number: int = 0
 
 
 class DropPartition(msgspec.Struct, frozen=True, tag="drop-partition"):
@@ -69,6 +73,7 @@ class _State(msgspec.Struct, frozen=True, array_like=True):
     held: list[tuple[Partition, Entries]]
     leaving: list[_Left]
     last_generation: dict[int, int]
+    last_number: dict[str, int]
 
 
 _Entry = HostPartition | SplitPartition | MovePartition | InstallPartition | DropPartition | StoredKey | ErasedKey
@@ -78,7 +83,10 @@ _STATE_DECODER = msgspec.msgpack.Decoder(_State)
 
 
 class PartitionStore:
-    """The partitions held here, those on their way to another host, and the last generation of each seen here."""
+    """The partitions held here, those on their way to another host, and the last generation of each seen here.
+
+    `last_number` is the number of each client's last change.
+    """
 
     def __init__(
         self,
@@ -93,6 +101,7 @@ class PartitionStore:
         self.held: dict[int, RangePartition] = {}
         self.leaving: dict[int, tuple[Partition, RangePartition]] = {}
         self.last_generation: dict[int, int] = {}
+        self.last_number: dict[str, int] = {}
         self._appliers: dict[type, Callable[[Any], None]] = {
             HostPartition: self._apply_host,
             SplitPartition: self._apply_split,
@@ -132,7 +141,7 @@ class PartitionStore:
     def _state(self) -> _State:
         held = [(partition.info, partition.entries()) for partition in self.held.values()]
         leaving = [_Left(partition, data.info, data.entries()) for partition, data in self.leaving.values()]
-        return _State(held, leaving, self.last_generation)
+        return _State(held, leaving, self.last_generation, self.last_number)
 
     def _restore(self, state: _State) -> None:
         for info, entries in state.held:
@@ -140,6 +149,7 @@ class PartitionStore:
         for left in state.leaving:
             self.leaving[left.partition.id] = (left.partition, self._new_partition(left.before, left.entries))
         self.last_generation = state.last_generation
+        self.last_number = state.last_number
 
     def _apply_host(self, command: HostPartition) -> None:
         self._hold(self._new_partition(command.partition))
@@ -163,10 +173,12 @@ class PartitionStore:
     def _apply_write(self, command: StoredKey) -> None:
         partition = self.held[command.partition_id]
         partition.put(command.key, command.value)
+        self.last_number[command.client] = command.number
         self._trace.emit(KeysStored(partition.info, command.key, command.key))
 
     def _apply_erasure(self, command: ErasedKey) -> None:
         self.held[command.partition_id].delete(command.key)
+        self.last_number[command.client] = command.number
 
     def _hold(self, partition: RangePartition) -> None:
         self.held[partition.info.id] = partition

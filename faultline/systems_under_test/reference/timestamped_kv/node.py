@@ -48,7 +48,6 @@ class TimestampedKvNode:
         self.versions = StampedVersions(ports)
         self._settings = settings
         self._parts = parts
-        self._last_number: dict[NodeId, int] = {}
 
     def start(self) -> None:
         """Recover the versions, and stamp above all of them from then on."""
@@ -59,12 +58,16 @@ class TimestampedKvNode:
         self._waits = self._parts.waits[self._settings.wait](self.ports, self._settings, stamps, self.versions)
 
     def receive(self, source: NodeId, message: Any) -> None:
-        """Handle a client's request; one that the network repeats is taken once."""
+        """Handle a client's request; one that the network repeats is taken once.
+
+        The log has the numbers of all writes, since a network may repeat one after a restart. Limit: a restart forgets
+        the number of a write that was refused.
+        """
         if not isinstance(message, TimeRequest | ReadAt | WriteRequest):
             raise UnexpectedMessage(message)
-        if message.request_number <= self._last_number.get(source, 0):
+        if message.request_number <= self.versions.last_number.get(source, 0):
             return
-        self._last_number[source] = message.request_number
+        self.versions.last_number[source] = message.request_number
         match message:
             case TimeRequest():
                 self._handle_time(source, message)
@@ -85,7 +88,7 @@ class TimestampedKvNode:
             self._send(source, WriteResponse(request.request_number, stamp))
 
         try:
-            self._waits.write(request, written)
+            self._waits.write(source, request, written)
         except ClockTooFarAhead:
             self.ports.trace.sometimes("stamp-too-far-ahead-refused")
             self._send(source, WriteResponse(request.request_number, error=CLOCK_TOO_FAR_AHEAD))

@@ -138,8 +138,8 @@ class _AnswerBeforeWait(WriteWait):
     Shows as: no reader sees an acknowledged write for as long as the writer waits.
     """
 
-    def write(self, request: WriteRequest, written: Written) -> None:
-        super().write(request, lambda _: None)
+    def write(self, client: str, request: WriteRequest, written: Written) -> None:
+        super().write(client, request, lambda _: None)
         written(self._issued)
 
     def _stamp(self, request: WriteRequest) -> HybridTimestamp:
@@ -154,9 +154,9 @@ class _StoreBeforeWait(WriteWait):
     Shows as: one reader sees the new value and a later one, whose node's clock is slow, the old one.
     """
 
-    def write(self, request: WriteRequest, written: Written) -> None:
+    def write(self, client: str, request: WriteRequest, written: Written) -> None:
         stamp = self._stamp(request)
-        self._show(request, stamp)
+        self._show(client, request, stamp)
         passed_us = stamp.wall_us + self._settings.max_offset_us
         self._once(self._ports.clock.wall_us, passed_us, lambda: written(stamp))
 

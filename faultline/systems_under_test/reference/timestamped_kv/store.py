@@ -22,6 +22,8 @@ class _Version(msgspec.Struct, frozen=True, array_like=True):
     key: str
     stamp: HybridTimestamp
     value: Any
+    client: str = ""
+    number: int = 0
 
 
 _ENCODER = msgspec.msgpack.Encoder()
@@ -29,11 +31,12 @@ _DECODER = msgspec.msgpack.Decoder(_Version)
 
 
 class StampedVersions:
-    """All versions of the keys of one node, by stamp."""
+    """All versions of the keys of one node, by stamp; `last_number` is the number of each client's last request."""
 
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
         self._log = WriteAheadLog(ports.storage)
+        self.last_number: dict[str, int] = {}
         self._versions: IndexedVersions[HybridTimestamp] = IndexedVersions()
 
     def recover(self) -> Iterator[HybridTimestamp]:
@@ -42,11 +45,15 @@ class StampedVersions:
         for entry in self._log.entries(1, self._log.last_index):
             version = _DECODER.decode(entry.data)
             self._versions.put(version.key, version.stamp, version.value)
+            self.last_number[version.client] = max(version.number, self.last_number.get(version.client, 0))
             yield version.stamp
 
-    def put(self, key: str, stamp: HybridTimestamp, value: Any) -> None:
-        """Show `value` to reads at `stamp` or later; it is durable before any message that is sent from now on."""
-        data = _ENCODER.encode(_Version(key, stamp, value))
+    def put(self, key: str, stamp: HybridTimestamp, value: Any, client: str = "", number: int = 0) -> None:
+        """Show `value` to reads at `stamp` or later; it is durable before any message that is sent from now on.
+
+        `client` asked for it in its request `number`.
+        """
+        data = _ENCODER.encode(_Version(key, stamp, value, client, number))
         self._log.append_data(data)
         self._log.flush()
         self._versions.put(key, stamp, value)

@@ -45,8 +45,11 @@ class Waits(Protocol):
     def read_time(self, seen: HybridTimestamp) -> HybridTimestamp:
         """Return the time at which a client of this node, which knows of `seen`, reads the latest version."""
 
-    def write(self, request: WriteRequest, written: Written) -> None:
-        """Stamp a value and show it; call `written` once it may be acknowledged. Raise `ClockTooFarAhead`."""
+    def write(self, client: str, request: WriteRequest, written: Written) -> None:
+        """Stamp a value of `client`, show it, and call `written` once it may be acknowledged.
+
+        Raise `ClockTooFarAhead`.
+        """
 
     def read(self, request: ReadAt, answered: Answered) -> None:
         """Read a key at a time; call `answered` once that is safe."""
@@ -64,9 +67,9 @@ class NoWait:
     def read_time(self, seen: HybridTimestamp) -> HybridTimestamp:
         return self._stamps.read_time(seen)
 
-    def write(self, request: WriteRequest, written: Written) -> None:
+    def write(self, client: str, request: WriteRequest, written: Written) -> None:
         stamp = self._stamp(request)
-        self._show(request, stamp)
+        self._show(client, request, stamp)
         written(stamp)
 
     def read(self, request: ReadAt, answered: Answered) -> None:
@@ -80,8 +83,8 @@ class NoWait:
         self._ports.trace.emit(StampIssued(stamp, request.seen, wall_us))
         return stamp
 
-    def _show(self, request: WriteRequest, stamp: HybridTimestamp) -> None:
-        self._versions.put(request.key, stamp, request.value)
+    def _show(self, client: str, request: WriteRequest, stamp: HybridTimestamp) -> None:
+        self._versions.put(request.key, stamp, request.value, client, request.request_number)
         self._ports.trace.emit(VersionShown(request.key, stamp))
 
     def _answer(self, request: ReadAt) -> ReadResponse:
@@ -106,11 +109,11 @@ class NoWait:
 class WriteWait(NoWait):
     """The writer waits until the slowest clock has passed the stamp; only then the value is shown and acknowledged."""
 
-    def write(self, request: WriteRequest, written: Written) -> None:
+    def write(self, client: str, request: WriteRequest, written: Written) -> None:
         stamp = self._stamp(request)
 
         def show() -> None:
-            self._show(request, stamp)
+            self._show(client, request, stamp)
             written(stamp)
 
         self._once(self._ports.clock.wall_us, stamp.wall_us + self._settings.max_offset_us, show)
@@ -140,14 +143,14 @@ class CommitWait(NoWait):
     def read_time(self, seen: HybridTimestamp) -> HybridTimestamp:
         return max(HybridTimestamp(self._clock.now().latest_us, _LAST_TICK), seen)
 
-    def write(self, request: WriteRequest, written: Written) -> None:
+    def write(self, client: str, request: WriteRequest, written: Written) -> None:
         # The stamp must not lie before the true time: another node may have answered a read there already.
         self._stamps.update_to(HybridTimestamp(self._latest_us(), 0))
         stamp = self._stamp(request)
         self._pending.add(request.key, stamp)
 
         def show() -> None:
-            self._show(request, stamp)
+            self._show(client, request, stamp)
             self._pending.remove(request.key, stamp)
             written(stamp)
             self._readers = [answers for answers in self._readers if not answers()]
