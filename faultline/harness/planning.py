@@ -73,7 +73,7 @@ def _drawn_plan(request: RunRequest, parts: Parts) -> Plan:
         chosen = dataclasses.replace(parts, package=_some_of(parts.package, drawn.request.faults, request.faults))
         try:
             refuse_contradictions(drawn.weather)
-            refuse_what_cannot_boot(_without_operations(drawn.request, chosen), chosen)
+            refuse_what_cannot_boot(_without_operations(drawn.request, chosen, drawn.weather), chosen)
             plan = _plan(drawn.request, chosen, drawn.weather)
         except UsageError as error:
             refused = error.message
@@ -85,7 +85,7 @@ def _drawn_plan(request: RunRequest, parts: Parts) -> Plan:
     )
 
 
-def _without_operations(request: RunRequest, parts: Parts) -> Plan:
+def _without_operations(request: RunRequest, parts: Parts, weather: Weather) -> Plan:
     """Return a plan of the nodes of `request` alone: most refusals come of them, and operations take long to plan."""
     return Plan(
         system=request.system,
@@ -94,7 +94,7 @@ def _without_operations(request: RunRequest, parts: Parts) -> Plan:
         nodes=node_names(request.nodes),
         workers=request.workers,
         operations=(),
-        options=_checked_options(request, parts),
+        options=_checked_options(request, parts, weather),
         planted_bugs=request.planted_bugs,
         heal_us=0,
         end_us=0,
@@ -109,7 +109,7 @@ def _some_of(package: FaultPackage, names: tuple[str, ...], all_names: tuple[str
 
 
 def _plan(request: RunRequest, parts: Parts, weather: Weather) -> Plan:
-    options = _checked_options(request, parts)
+    options = _checked_options(request, parts, weather)
     start_us, heal_us = _active_phase(request)
     settle_us, final_us = _final_phase(request)
     nodes = node_names(request.nodes)
@@ -142,14 +142,14 @@ def _plan(request: RunRequest, parts: Parts, weather: Weather) -> Plan:
     )
 
 
-def _checked_options(request: RunRequest, parts: Parts) -> dict[str, str]:
+def _checked_options(request: RunRequest, parts: Parts, weather: Weather) -> dict[str, str]:
     """Return the options in force. Raise `UsageError` for a request that the system cannot serve or does not
     promise."""
     refuse_bad_numbers(request)
     options = _options(request, parts)
     _refuse_what_is_not_served(parts, options)
     if not request.beyond_promise:
-        refuse_what_is_not_promised(parts.system, _asked(request, parts, options))
+        refuse_what_is_not_promised(parts.system, _asked(request, parts, options, weather))
     return options
 
 
@@ -220,7 +220,7 @@ def _refuse_missing_functions(parts: Parts) -> None:
         )
 
 
-def _asked(request: RunRequest, parts: Parts, options: Mapping[str, str]) -> Asked:
+def _asked(request: RunRequest, parts: Parts, options: Mapping[str, str], weather: Weather) -> Asked:
     return Asked(
         workload=parts.workload.name,
         functions=parts.workload.functions,
@@ -228,6 +228,7 @@ def _asked(request: RunRequest, parts: Parts, options: Mapping[str, str]) -> Ask
         nodes=request.nodes,
         faults=request.faults,
         fault_kinds=frozenset(parts.package.kinds),
+        weather=weather,
     )
 
 

@@ -14,6 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from faultline.harness.errors import UsageError
+from faultline.harness.plan import Weather
 from faultline.harness.system import NodeSystem
 from faultline.harness.workload import Workload
 
@@ -38,6 +39,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     nodes: int = 3
     faults: tuple[str, ...] = ()
     fault_kinds: frozenset[str] = frozenset()
+    weather: Weather = Weather()
 
     def chose(self, option: str, *values: str) -> bool:
         """Return whether the option has one of these values."""

@@ -91,6 +91,10 @@ def refusal(**asked: Any) -> UsageError:
             {"system": "gossip", "workload": "metadata", "options": {"client_timeout_ms": "4000"}},
             "may still wait for its write",
         ),
+        (
+            {"system": "quorum-register", "workload": "read-write", "faults": ("kill",), "weather": {"stale": "0.01"}},
+            "makes a stale one again",
+        ),
         ({"system": "partitioned-kv", "options": {"late_nodes": "1"}}, "fewer than minimum_cluster_size=3"),
         ({"system": "coordinated-kv", "faults": ("fast-node",), "nodes": 6}, "no lease has a margin"),
     ],
@@ -114,6 +118,13 @@ def test_reads_from_followers_are_judged_by_what_they_promise() -> None:
 def test_keys_are_linearizable_under_clocks_that_no_lease_bears_where_no_lease_is_used() -> None:
     request = RunRequest(system="coordination-service", faults=("runaway-clocks",), operations=2)
     assert make_plan(request, resolve(request)).workload == "register"
+
+
+@pytest.mark.parametrize(("faults", "stale"), [(("kill",), "0"), (("pause",), "0.01")])
+def test_a_register_of_quorums_promises_to_bear_restarts_or_stale_messages(faults: tuple[str, ...], stale: str) -> None:
+    weather = {"stale": stale}
+    request = RunRequest(system="quorum-register", workload="read-write", faults=faults, weather=weather, operations=2)
+    assert make_plan(request, resolve(request)).weather.stale == float(stale)
 
 
 def test_what_is_not_promised_can_be_asked_for_and_the_command_says_so() -> None:

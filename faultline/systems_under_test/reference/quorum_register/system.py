@@ -22,7 +22,9 @@ hold one value. RWL-I1 and RWL-I4, see `leaderless_node`.
 
 *Does not tolerate.* A compare-and-set: reads and writes are all that quorums alone can make linearizable, anything
 that decides needs consensus. Quorums that do not overlap (write_quorum + read_quorum ≤ n) read old values, and
-`write_back` `later` or `off` lets time run backwards for readers: both are expected anomalies.
+`write_back` `later` or `off` lets time run backwards for readers: both are expected anomalies. Stale writes at nodes
+that restart: a coordinator forgets the requests that it has carried out, and carries a stale one out again under a new
+stamp. The writers of the paper choose their stamps themselves, and never restart.
 
 *Workloads.* `read-write`.
 
@@ -57,6 +59,7 @@ from faultline.systems_under_test.reference.quorum_register.planted_bugs import 
 
 __all__ = ["QuorumRegister"]
 
+_RESTARTS = frozenset({"kill", "power-off"})
 _SESSIONS = frozenset({"read-your-writes", "bounded-staleness"})
 """Workloads for which overlapping quorums suffice: all reads that begin after the end of a write see it."""
 
@@ -103,6 +106,8 @@ class QuorumRegister:
             return f"{write} replicas for a write and {read} for a read, of {asked.nodes}, need not have one in common"
         if not asked.chose("write_back", "on") and asked.workload not in _SESSIONS:
             return f"with write_back={asked.options['write_back']} a read may see less than a read before it"
+        if asked.weather.stale and not asked.fault_kinds.isdisjoint(_RESTARTS):
+            return "a node that restarts forgets the writes that it has carried out, and makes a stale one again"
         return None
 
     def invariants(self) -> list[Invariant]:
