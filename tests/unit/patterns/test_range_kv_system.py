@@ -27,6 +27,7 @@ from faultline.systems_under_test.reference.range_kv.invariants import (
 )
 from faultline.systems_under_test.reference.range_kv.messages import (
     KeysStored,
+    ProposalReceived,
     RequestServed,
     SizesChecked,
     SplitProposed,
@@ -173,23 +174,30 @@ DUE = (7, 1, 20)
 
 @pytest.mark.rows("KRP-I5")
 @pytest.mark.parametrize(
-    ("checks", "every_us", "proposed", "is_broken"),
+    ("checks", "every_us", "proposed", "arrive", "is_broken"),
     [
-        ([(DUE,)] * 3, 600_000, (0,), True),
-        ([(DUE,)] * 3, 500_000, (0,), False),
-        ([(DUE,)] * 3, 600_000, (1,), False),
-        ([(DUE,), (DUE,), ()], 2_000_000, (0,), False),
-        ([(DUE,)], 2_000_000, (0,), False),
-        ([(DUE, (8, 1, 20)), (DUE,)], 2_000_000, (0,), True),
-        ([(DUE,), ((7, 2, 20),)], 2_000_000, (0, 1), False),
-        ([(DUE,)] * 7, 200_000, (), True),
-        ([(DUE,)] * 7, 100_000, (), False),
-        ([(DUE,)] * 6, 2_000_000, (), False),
-        ([()], 2_000_000, (), False),
+        ([(DUE,)] * 3, 600_000, (0,), True, True),
+        ([(DUE,)] * 3, 600_000, (0,), False, False),
+        ([(DUE,)] * 3, 500_000, (0,), True, False),
+        ([(DUE,)] * 3, 600_000, (1,), True, False),
+        ([(DUE,), (DUE,), ()], 2_000_000, (0,), True, False),
+        ([(DUE,)], 2_000_000, (0,), True, False),
+        ([(DUE, (8, 1, 20)), (DUE,)], 2_000_000, (0,), True, True),
+        ([(DUE,), ((7, 2, 20),)], 2_000_000, (0, 1), True, False),
+        ([(DUE,)] * 7, 200_000, (), True, True),
+        ([(DUE,)] * 7, 100_000, (), True, False),
+        ([(DUE,)] * 6, 2_000_000, (), True, False),
+        ([(DUE,)] * 12, 200_000, (0, 5, 10), False, False),
+        ([(DUE,)] * 12, 200_000, (0,), False, True),
+        ([()], 2_000_000, (), True, False),
     ],
 )
-def test_a_big_partition_must_be_split_some_time_after_it_was_proposed_or_must_have_been(
-    checks: list[tuple[tuple[int, int, int], ...]], every_us: int, proposed: tuple[int, ...], is_broken: bool
+def test_a_big_partition_must_be_split_some_time_after_its_proposal_arrived_or_must_have_been_proposed(
+    checks: list[tuple[tuple[int, int, int], ...]],
+    every_us: int,
+    proposed: tuple[int, ...],
+    arrive: bool,
+    is_broken: bool,
 ) -> None:
     invariant, found = BigPartitionsAreSplit(), []
     for number, due in enumerate(checks):
@@ -197,6 +205,8 @@ def test_a_big_partition_must_be_split_some_time_after_it_was_proposed_or_must_h
         if number in proposed:
             invariant.observe(time_us, A, SplitProposed(7, "size", 20, 15), found.append)
         invariant.observe(time_us, A, SizesChecked(due), found.append)
+        if number in proposed and arrive:
+            invariant.observe(time_us, B, ProposalReceived(7, 1), found.append)
     invariant.finish(len(checks) * every_us, 99_000_000, found.append)
     assert found == [], "no check came after the heal"
     invariant.finish(0, 99_000_000, found.append)

@@ -32,6 +32,7 @@ from faultline.systems_under_test.patterns.data_partitioning.range_table import 
 from faultline.systems_under_test.patterns.data_replication.compacted_log import CompactedLog
 from faultline.systems_under_test.reference.range_kv.messages import (
     PartitionReady,
+    ProposalReceived,
     RegisterMember,
     SplitTrigger,
     TableChanged,
@@ -117,6 +118,7 @@ class RangeCoordinator:
         return [member for member in self._members if self._heard_us.get(member, -1) >= max(since_us, 0)]
 
     def _handle_trigger(self, _: NodeId, trigger: SplitTrigger) -> None:
+        self.ports.trace.emit(ProposalReceived(trigger.partition_id, trigger.generation))
         split = self._split_for(trigger)
         if split is None:
             self.ports.trace.sometimes("trigger-refused")

@@ -8,6 +8,7 @@ from faultline.harness.invariant import Invariant, Report, ReportingInvariant
 from faultline.systems_under_test.patterns.data_partitioning.key_range_partitions import MAX_KEY, MIN_KEY
 from faultline.systems_under_test.reference.range_kv.messages import (
     KeysStored,
+    ProposalReceived,
     RequestServed,
     SizesChecked,
     SplitProposed,
@@ -89,22 +90,28 @@ class GenerationsRule(ReportingInvariant):
 class BigPartitionsAreSplit(ReportingInvariant):
     """No partition stays big that can be split.
 
-    It is overdue when its host still names it some time after a proposal that nothing disturbed, or at so many checks
-    that a proposal was due meanwhile. The time alone says nothing: a host may check seldom.
+    It is overdue when its host still names it some time after the coordinator has got a proposal, or at so many checks
+    that a proposal was due meanwhile. The time alone says nothing: a host may check seldom, and proposals may be lost.
     """
 
     id = "KRP-I5"
     statement = "Some time after the last fault no partition has reached the maximum size, if it can be split."
-    events = (SizesChecked, SplitProposed)
+    events = (SizesChecked, SplitProposed, ProposalReceived)
 
     def __init__(self) -> None:
         self._named: dict[str, dict[tuple[int, int], tuple[int, list[int]]]] = {}
-        self._proposed_us: dict[tuple[str, int], list[int]] = {}
+        self._proposed_us: dict[tuple[str, int], int] = {}
+        self._received_us: dict[tuple[int, int], list[int]] = {}
 
-    def observe(self, time_us: int, node: str, event: SizesChecked | SplitProposed, report: Report) -> None:
+    def observe(
+        self, time_us: int, node: str, event: SizesChecked | SplitProposed | ProposalReceived, report: Report
+    ) -> None:
         """Remember the checks at which each was named; one that the host does not name is gone or small."""
         if isinstance(event, SplitProposed):
-            self._proposed_us.setdefault((node, event.partition_id), []).append(time_us)
+            self._proposed_us[node, event.partition_id] = time_us
+            return
+        if isinstance(event, ProposalReceived):
+            self._received_us.setdefault((event.partition_id, event.generation), []).append(time_us)
             return
         before, named = self._named.get(node, {}), {}
         for partition_id, generation, size in event.due:
@@ -116,16 +123,14 @@ class BigPartitionsAreSplit(ReportingInvariant):
     def finish(self, healed_us: int, end_us: int, report: Report) -> None:
         """Report a breach for each partition that has waited too long for its split."""
         for node, named in self._named.items():
-            for (partition_id, _), (size, times_us) in named.items():
-                peace_us = [time_us for time_us in times_us if time_us >= healed_us]
-                # A proposal comes before the check that it belongs to, at the same time.
-                proposed = (each for each in self._proposed_us.get((node, partition_id), ()) if each in peace_us)
-                if len(peace_us) > CHECKS_BETWEEN_PROPOSALS + 1:
-                    since_us = peace_us[0]
-                else:
-                    since_us = next(proposed, end_us)
-                if peace_us and peace_us[-1] - since_us > _PATIENCE_US:
-                    sentence = f"{node} never split partition {partition_id}, which holds {size} bytes."
+            for partition, (size, times_us) in named.items():
+                proposed_us = self._proposed_us.get((node, partition[0]), healed_us - 1)
+                unproposed_us = [time_us for time_us in times_us if time_us > max(proposed_us, healed_us - 1)]
+                since_us = [time_us for time_us in self._received_us.get(partition, ()) if time_us >= healed_us]
+                if len(unproposed_us) > CHECKS_BETWEEN_PROPOSALS + 1:
+                    since_us.append(unproposed_us[0])
+                if since_us and times_us[-1] - min(since_us) > _PATIENCE_US:
+                    sentence = f"{node} never split partition {partition[0]}, which holds {size} bytes."
                     self._breach(report, end_us, node, sentence)
 
 

@@ -40,6 +40,7 @@ __all__ = [
     "KeyResponse",
     "KeysStored",
     "PartitionReady",
+    "ProposalReceived",
     "ReadKey",
     "RegisterMember",
     "RequestServed",
@@ -209,6 +210,13 @@ class SplitProposed(msgspec.Struct, frozen=True):
     reason: str
     weight: int
     least: int
+
+
+class ProposalReceived(msgspec.Struct, frozen=True):
+    """Trace: the coordinator has the proposal to split the partition of this generation."""
+
+    partition_id: int
+    generation: int
 
 
 class SizesChecked(msgspec.Struct, frozen=True):
