@@ -150,14 +150,6 @@ RUNS: dict[str, dict[str, Any]] = {
         "weather": {"stale": "0.05", "reset": "0"},
         "seed": 8_060_507,
     },
-    "a replica refuses a stale repetition of an update that it has taken": {
-        "system": "quorum-kv",
-        "workload": "cart",
-        "faults": ("restarts", "skew", "durability"),
-        "universe": "drawn",
-        "weather": {"stale": "0.01", "reset": "0.01"},
-        "seed": 757_646_018,
-    },
     "a leader whose clock runs at twice its rate ends sessions": {
         "system": "coordination-service",
         "workload": "counter",

@@ -93,7 +93,11 @@ def refusal(**asked: Any) -> UsageError:
         ),
         (
             {"system": "quorum-register", "workload": "read-write", "faults": ("kill",), "weather": {"stale": "0.01"}},
-            "makes a stale one again",
+            "executes a stale one again",
+        ),
+        (
+            {"system": "quorum-kv", "workload": "siblings", "faults": ("power",), "weather": {"stale": "0.01"}},
+            "executes a stale one again",
         ),
         ({"system": "partitioned-kv", "options": {"late_nodes": "1"}}, "fewer than minimum_cluster_size=3"),
         ({"system": "coordinated-kv", "faults": ("fast-node",), "nodes": 6}, "no lease has a margin"),
@@ -120,10 +124,13 @@ def test_keys_are_linearizable_under_clocks_that_no_lease_bears_where_no_lease_i
     assert make_plan(request, resolve(request)).workload == "register"
 
 
+@pytest.mark.parametrize("system", ["quorum-register", "quorum-kv"])
 @pytest.mark.parametrize(("faults", "stale"), [(("kill",), "0"), (("pause",), "0.01")])
-def test_a_register_of_quorums_promises_to_bear_restarts_or_stale_messages(faults: tuple[str, ...], stale: str) -> None:
-    weather = {"stale": stale}
-    request = RunRequest(system="quorum-register", workload="read-write", faults=faults, weather=weather, operations=2)
+def test_a_leaderless_store_promises_to_bear_restarts_or_stale_messages(
+    system: str, faults: tuple[str, ...], stale: str
+) -> None:
+    workload = {"quorum-register": "read-write", "quorum-kv": "siblings"}[system]
+    request = RunRequest(system=system, workload=workload, faults=faults, weather={"stale": stale}, operations=2)
     assert make_plan(request, resolve(request)).weather.stale == float(stale)
 
 

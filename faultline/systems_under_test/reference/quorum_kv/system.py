@@ -19,8 +19,9 @@ any kind, except with `versions=last-write-wins`.
 *Does not tolerate.* To be taken for a register: reads may go back and forth between siblings, nothing is linearizable.
 `versions=last-write-wins` loses acknowledged updates, with honest clocks too, and so does an application that keeps one
 of several values (`conflicts=largest`): expected anomalies. Without `read_repair` replicas may stay apart for ever.
-`versions=client-id` grows a vector entry for every client. Deletion, hinted handoff and growing clusters are not here;
-the log is not compacted.
+`versions=client-id` grows a vector entry for every client. A write that comes stale to a node that has restarted is
+made again (see `leaderless_node`). Deletion, hinted handoff and growing clusters are not here; the log is not
+compacted.
 
 *Workloads.* `siblings`; with `conflicts=union` also `cart`.
 
@@ -53,6 +54,7 @@ from faultline.systems_under_test.reference.quorum_kv.messages import MESSAGES
 from faultline.systems_under_test.reference.quorum_kv.node import QuorumKeyValueNode
 from faultline.systems_under_test.reference.quorum_kv.options import OPTIONS, KeyValueSettings
 from faultline.systems_under_test.reference.quorum_kv.planted_bugs import BUGS
+from faultline.systems_under_test.reference.shared.leaderless_node import reason_of_forgotten_requests
 
 __all__ = ["QuorumKeyValueStore"]
 
@@ -109,7 +111,7 @@ class QuorumKeyValueStore:
         write, read, replicas = (asked.number(name) for name in ("write_quorum", "read_quorum", "replicas"))
         if write + read <= replicas:
             return f"{write} replicas for a write and {read} for a read, of {replicas}, need not have one in common"
-        return None
+        return reason_of_forgotten_requests(asked)
 
     def invariants(self) -> list[Invariant]:
         """Return fresh instances of the invariants."""

@@ -56,10 +56,10 @@ from faultline.systems_under_test.reference.quorum_register.messages import MESS
 from faultline.systems_under_test.reference.quorum_register.node import QuorumRegisterNode
 from faultline.systems_under_test.reference.quorum_register.options import OPTIONS, RegisterSettings
 from faultline.systems_under_test.reference.quorum_register.planted_bugs import BUGS
+from faultline.systems_under_test.reference.shared.leaderless_node import reason_of_forgotten_requests
 
 __all__ = ["QuorumRegister"]
 
-_RESTARTS = frozenset({"kill", "power-off"})
 _SESSIONS = frozenset({"read-your-writes", "bounded-staleness"})
 """Workloads for which overlapping quorums suffice: all reads that begin after the end of a write see it."""
 
@@ -106,9 +106,7 @@ class QuorumRegister:
             return f"{write} replicas for a write and {read} for a read, of {asked.nodes}, need not have one in common"
         if not asked.chose("write_back", "on") and asked.workload not in _SESSIONS:
             return f"with write_back={asked.options['write_back']} a read may see less than a read before it"
-        if asked.weather.stale and not asked.fault_kinds.isdisjoint(_RESTARTS):
-            return "a node that restarts forgets the writes that it has carried out, and makes a stale one again"
-        return None
+        return reason_of_forgotten_requests(asked)
 
     def invariants(self) -> list[Invariant]:
         """Return fresh instances of the invariants."""

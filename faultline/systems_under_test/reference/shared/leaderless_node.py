@@ -6,8 +6,8 @@ the node begins a new incarnation, durable before any message of it leaves, so t
 again.
 
 A node takes each request number of a client once. A client never repeats one, but a network may; executing a write
-again would make a second, newer write of it. The numbers seen are forgotten in a crash: so is the connection on which a
-network could repeat them.
+again would make a second, newer write of it. Limit: a crash forgets the numbers. So a write that comes stale, over a
+connection of before the crash, is executed again, and the systems promise nothing where both happen.
 
 Two invariants of the request waiting list are checked on the reports of these nodes. Limit: that a request is answered
 *in time* is checked after the heal only, since a paused node answers late and is right.
@@ -21,6 +21,7 @@ from typing import Any
 import msgspec
 
 from faultline.harness.invariant import Invariant, Report, ReportingInvariant
+from faultline.harness.promises import Asked
 from faultline.harness.world.ports import READY, NodeId, NodeStatus, Ports
 from faultline.systems_under_test.patterns.data_replication.generation_clock import GenerationClock
 from faultline.systems_under_test.patterns.data_replication.request_waiting_list import (
@@ -39,6 +40,7 @@ __all__ = [
     "RequestAnswered",
     "RequestTaken",
     "WaitingSwept",
+    "reason_of_forgotten_requests",
     "waiting_invariants",
 ]
 
@@ -48,6 +50,15 @@ _WAITS_MAX = 4
 """A request asks replicas twice at the most; each time it waits for an expiration, and up to another for the sweep."""
 
 _SLACK_US = 100_000
+
+_RESTARTS = frozenset({"kill", "power-off"})
+
+
+def reason_of_forgotten_requests(asked: Asked) -> str | None:
+    """Return in a clause why a write may be executed twice: requests come stale to nodes that restart; else None."""
+    if not asked.weather.stale or asked.fault_kinds.isdisjoint(_RESTARTS):
+        return None
+    return "a node that restarts forgets which requests it has executed, and executes a stale one again"
 
 
 class _Sweep(msgspec.Struct, frozen=True):
