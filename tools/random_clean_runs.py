@@ -69,6 +69,7 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
     systems: dict[str, int]
     refused: int
     processor_s: float
+    weather: Settings
 
 
 def main() -> int:
@@ -136,6 +137,7 @@ def _totals(arguments: argparse.Namespace, ran: list[Ran], processor_s: float) -
         systems=_counted(one.system for one in ran),
         refused=sum(one.refused for one in ran),
         processor_s=round(processor_s, 1),
+        weather=as_options(tuple(arguments.weather), "--weather"),
     )
 
 

@@ -201,6 +201,7 @@ def test_a_reset_is_no_event_of_an_explored_schedule() -> None:
     request = RunRequest(
         system="quorum-register",
         workload="read-write",
+        faults=("pause",),
         seed=3,
         operations=30,
         weather={"reset": "0.05", "stale": "0.05"},

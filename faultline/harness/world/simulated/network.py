@@ -40,21 +40,8 @@ class Link:
     """One directed link. Every message of a run passes here, so its state is at hand and the healthy way is short."""
 
     __slots__ = (
-        "_broken_us",
-        "_deliver",
-        "_latency_us",
-        "_reset_salt",
-        "_salt",
-        "_scheduler",
-        "_span_us",
-        "_stale_salt",
-        "_traffic",
-        "cut",
-        "last_arrival_us",
-        "plain",
-        "quality",
-        "source",
-        "target",
+        "_broken_us", "_deliver", "_latency_us", "_reset_salt", "_salt", "_scheduler", "_span_us", "_stale_salt",
+        "_traffic", "cut", "last_arrival_us", "plain", "quality", "source", "target",
     )  # fmt: skip
 
     def __init__(
