@@ -49,8 +49,7 @@ class EmergentLeader:
     usual_workload = "membership"
     usual_nodes = 5
     # A client asks once, and a lost question is a refusal to it: no claim can be made of a network that loses for ever.
-    # Resets lose messages, and half of the stale ones are lost to the client that waits. Besides, the answer to a
-    # joiner waits longer for a lost acknowledgement than a seed does before it founds a group of its own.
+    # Resets lose messages, and half of the stale ones are lost to the client that waits.
     domains = Domains(nodes=(5, 5, 5, 3, 4, 6, 7, 9), weather={"loss": (), "stale": (), "reset": ()})
     options: Mapping[str, OptionDescription] = OPTIONS
     planted_bugs: Mapping[str, PlantedBug] = BUGS.planted_bugs
