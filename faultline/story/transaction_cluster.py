@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from cluster_driver import Cluster
-
 from faultline.harness.world.ports import NodeId
+from faultline.story.log_cluster import Cluster
 from faultline.systems_under_test.patterns.data_partitioning.transaction_locks import LockMode
 from faultline.systems_under_test.patterns.data_partitioning.transaction_messages import TransactionId, TransactionRef
 from faultline.systems_under_test.patterns.data_partitioning.transaction_records import Finished
@@ -37,7 +37,7 @@ class TransactionCluster(Cluster):
 
     system_type = TransactionalKv
 
-    def __init__(self, size: int = 3, planted_bugs: tuple[str, ...] = (), **options: str) -> None:
+    def __init__(self, size: int | Sequence[str] = 3, planted_bugs: tuple[str, ...] = (), **options: str) -> None:
         super().__init__(size, planted_bugs, **options)
         self.numbers: dict[str, int] = {}
 
