@@ -34,7 +34,7 @@ from faultline.systems_under_test.patterns.data_replication.write_ahead_log impo
 from faultline.systems_under_test.reference.shared.key_commands import INSUFFICIENT_QUANTITY
 from faultline.workloads.transfer import OPENING
 
-__all__ = ["FILES", "LocationFiles", "LocationServer", "Move", "Moved"]
+__all__ = ["FILES", "FilesAtRest", "LocationFiles", "LocationServer", "Move", "Moved", "WidgetsAreConserved"]
 
 FILES = {"boston": "bos.json", "philadelphia": "phl.json", "london": "lon.json", "pune": "pnq.json"}
 """The file of each location."""

@@ -72,7 +72,7 @@ class Cluster(HandCrankedCluster):
         )
 
     def elect(self, name: str, match: Matcher = lambda *_: True) -> None:
-        """Make `name` the leader of whoever can hear it, delivering only what matches."""
+        """Make `name` the leader of all nodes that can hear it, delivering only what matches."""
         self.go_silent()
         for _ in range(3):
             self.time_out(name)

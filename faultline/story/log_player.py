@@ -27,6 +27,8 @@ WIDGETS = "widgets"
 """The key of the record that counts the widgets of each location."""
 
 
+__all__ = ["DEFAULT_SYSTEM", "WIDGETS", "LogPlayer"]
+
 DEFAULT_SYSTEM = "consistent-core"
 """The system of a cluster for which none is named."""
 

@@ -24,6 +24,16 @@ from faultline.systems_under_test.reference.shared.trace_events import (
     StateRestored,
 )
 
+__all__ = [
+    "command_words",
+    "entry_words",
+    "event_words",
+    "kinds_of",
+    "message_words",
+    "stock_words",
+    "tag_words",
+]
+
 _COMMANDS: msgspec.msgpack.Decoder[client_side.LoggedCommand] = msgspec.msgpack.Decoder(client_side.LoggedCommand)
 
 

@@ -21,7 +21,7 @@ from faultline.systems_under_test.reference.partitioned_kv.system import Partiti
 __all__ = ["NAMES", "PartitionCluster", "assert_nothing_is_lost", "read", "with_names"]
 
 
-class ChancePorts(StaggeredPorts):
+class _ChancePorts(StaggeredPorts):
     """Chance that depends on who asks and what for."""
 
     def uniform_us(self, stream: str, low_us: int, high_us: int) -> int:
@@ -32,7 +32,7 @@ class PartitionCluster(Cluster):
     """Nodes that host partitions, and clients that keep a table; time passes in milliseconds."""
 
     system_type = PartitionedKv
-    ports_type = ChancePorts
+    ports_type = _ChancePorts
 
     def __init__(self, size: int | Sequence[str] = 3, planted_bugs: tuple[str, ...] = (), **options: str) -> None:
         self.copies_of: Callable[[Any], int] = lambda _: 1

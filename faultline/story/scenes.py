@@ -27,7 +27,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from faultline.harness.errors import UsageError
-from faultline.testing.transcripts import ROWS, Step, Transcript, read_transcript
+from faultline.testing.transcripts import Step, Transcript, read_transcript
 
 __all__ = ["SCENES", "Paragraph", "Scene", "scene_called", "scenes"]
 
@@ -118,7 +118,7 @@ def _sentences(comment: str) -> tuple[str, dict[str, str]]:
     marks: dict[str, str] = {}
     for line in comment.splitlines():
         name, colon, value = line.removeprefix("#").strip().partition(": ")
-        if colon and name in (_TITLE, "holds", "prevents", ROWS.strip("# :")):
+        if colon and name in (_TITLE, "rows", "holds", "prevents"):
             marks[name] = value
         else:
             prose.append(line.removeprefix("#").strip())

@@ -83,7 +83,7 @@ class Told:
 
     @property
     def holds(self) -> bool:
-        """Whether it went as the paragraph says."""
+        """True when it went as the paragraph says."""
         as_said = self.changed or self.lines == self.paragraph.output
         return as_said and not self.broken and not self.stopped
 

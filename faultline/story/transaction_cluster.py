@@ -26,6 +26,8 @@ from faultline.systems_under_test.reference.transactional_kv.messages import (
 from faultline.systems_under_test.reference.transactional_kv.options import host_of
 from faultline.systems_under_test.reference.transactional_kv.system import TransactionalKv
 
+__all__ = ["ATHENS", "BYZANTIUM", "CYRENE", "REFUSED", "WAITS", "Transaction", "TransactionCluster"]
+
 WAITS = "waits"
 REFUSED = "refused"
 
@@ -178,12 +180,12 @@ class Transaction:
         return self.cluster.value(self.name, self.commit_number)
 
     def commit(self) -> Any:
-        """Commit, with everybody who can hear it."""
+        """Commit, with all nodes that can hear it."""
         self.ask_commit()
         self.cluster.deliver()
         return self.outcome()
 
     def roll_back(self) -> None:
-        """Roll back, with everybody who can hear it."""
+        """Roll back, with all nodes that can hear it."""
         self.cluster.request(self.name, self.coordinator, AskRollback, self.id)
         self.cluster.deliver()
