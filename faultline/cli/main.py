@@ -37,6 +37,7 @@ _VERBS = {
     "show": "Show a pattern: its promise, a diagram of it at work, a planted bug's counterexample.",
     "init": "Write the skeleton of a store that plugs in, with tests that report what is missing.",
     "doctor": "Tell what this machine can do, and what is missing.",
+    "power": "Measure which share of generated bugs the default campaign finds.",
     "evidence": "Reproduce the known behaviour of real stores under faults.",
     "demo": "Find planted bugs, and show the correct system clean, in one command.",
 }
