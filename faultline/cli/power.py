@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,7 +27,7 @@ __all__ = ["command"]
     "--seconds", type=click.FloatRange(0, min_open=True), default=120.0, help="The most processor time of each."
 )
 @click.option("--workload", "workloads", multiple=True, help="Workload; may be repeated [default: the campaign's].")
-@click.option("--mutant", "mutant_id", metavar="ID", help="Run this mutant alone.")
+@click.option("--mutant", "mutant_id", metavar="ID", default="", show_default=False, help="Run this mutant alone.")
 @click.option("--list", "lists", is_flag=True, help="Print all mutants, and run none.")
 @click.option("--processes", type=click.IntRange(1), default=1, help="Mutants that run at a time.")
 @click.option(
@@ -42,7 +41,7 @@ def command(
     runs: int,
     seconds: float,
     workloads: tuple[str, ...],
-    mutant_id: str | None,
+    mutant_id: str,
     lists: bool,
     processes: int,
     markdown: Path | None,
@@ -66,13 +65,14 @@ def command(
         runs=runs,
         limits=Limits(processor_s=seconds),
         processes=processes,
+        mutant_id=mutant_id,
     )
     candidates = candidates_of(system)
     if lists:
         _list(candidates, as_json)
         return None
-    power = measure(asked, candidates, chosen(asked, candidates, mutant_id), words_now_and_then())
-    ending = Sealed(verdict="violation") if power.alarms else Sealed(code=INTERRUPTED if power.missing else 0)
+    power = measure(asked, candidates, chosen(asked, candidates), words_now_and_then())
+    ending = Sealed(verdict="violation") if power.alarms else Sealed(code=INTERRUPTED if power.interrupted else 0)
     announce(ending)
     _print(power, markdown, as_json)
     return ending
@@ -93,10 +93,8 @@ def _print(power: Power, markdown: Path | None, as_json: bool) -> None:
     if markdown is not None:
         from faultline.harness.results import writable, write_whole
 
-        words = ["faultline", "power", "--system", power.system, "--mutants", str(len(power.mutants))]
-        words += ["--seed", str(power.seed), "--runs", str(power.runs_max), "--seconds", f"{power.processor_s_max:g}"]
-        with writable(markdown):
-            write_whole(markdown, markdown_of(power, shlex.join(words)).encode())
+        with writable(markdown.parent):
+            write_whole(markdown, markdown_of(power).encode())
     if as_json:
         import msgspec
 

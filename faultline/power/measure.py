@@ -20,6 +20,7 @@ from faultline.campaign.planfile import plan_from_flags
 from faultline.harness.commands import run_command
 from faultline.harness.errors import UsageError
 from faultline.harness.generator.chance import chance_of_text
+from faultline.harness.verdict import Verdict
 from faultline.power.modules import SourceModule, modules_of
 from faultline.power.mutants import Mutant, mutants_of
 from faultline.power.processes import carry_out
@@ -33,7 +34,10 @@ Tell = Callable[[str], None]
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """A request for a measurement. `seed` decides which mutants are drawn, and is the first seed of the campaign."""
+    """A request for a measurement. `seed` decides which mutants are drawn, and is the first seed of the campaign.
+
+    `mutant_id` names one mutant that is measured alone.
+    """
 
     system: str
     workloads: tuple[str, ...] = ()
@@ -42,6 +46,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     runs: int = 100
     limits: Limits = Limits()
     processes: int = 1
+    mutant_id: str = ""
 
 
 class Candidate(NamedTuple):
@@ -68,13 +73,14 @@ def candidates_of(system: str) -> list[Candidate]:
     return found
 
 
-def chosen(asked: Asked, candidates: Sequence[Candidate], mutant_id: str | None = None) -> list[Candidate]:
-    """Return the mutants to measure: the one called `mutant_id`, else as many as `asked` draws, without replacement.
+def chosen(asked: Asked, candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Return the mutants to measure: the one that is named, else as many as asked for, drawn, without replacement.
 
     Raise `UsageError` for an unknown one, with those of similar names.
     """
     by_id = {one.mutant.id: one for one in candidates}
-    if mutant_id is None:
+    mutant_id = asked.mutant_id
+    if not mutant_id:
         order = sorted(by_id, key=lambda each: chance_of_text("power", asked.seed, each))
         return [by_id[each] for each in order[: asked.mutants]]
     if mutant_id not in by_id:
@@ -94,9 +100,9 @@ def measure(asked: Asked, candidates: Sequence[Candidate], drawn: Sequence[Candi
     Raise `UsageError` when no run of the campaign can be planned.
     """
     campaign = _campaign(asked)
-    # A drawn universe may be one that cannot be planned; that is known before any mutant runs.
     unchanged = _unchanged(asked, campaign, tell)
-    clean = {number: one for number, one in unchanged.items() if one.ended != REFUSED and not one.found}
+    # A run that is accused, or that the harness cannot make, says nothing about a mutant.
+    clean = {number: one for number, one in unchanged.items() if _is_clean(one)}
     tasks = [
         Task(
             campaign=campaign,
@@ -108,16 +114,26 @@ def measure(asked: Asked, candidates: Sequence[Candidate], drawn: Sequence[Candi
         )
         for one in drawn
     ]
-    done = dict[int, list[Ran]]()
+    done, interrupted = dict[int, list[Ran]](), False
     try:
         for number, ran in carry_out(tasks if clean else [], asked.processes):
             done[number] = ran
             tell(f"{len(done)} of {len(drawn)} mutants")
     except KeyboardInterrupt:
-        tell(f"interrupted after {len(done)} of {len(drawn)} mutants")
+        interrupted = True
     results = [_measured(asked, campaign, drawn[number].mutant, done[number], clean) for number in sorted(done)]
-    by_id = {drawn[number].mutant.id: ran for number, ran in done.items()}
-    return _power(asked, campaign, unchanged, results, by_id, missing=len(drawn) - len(done), in_all=len(candidates))
+    power = _power(asked, campaign, unchanged, results)
+    return msgspec.structs.replace(
+        power,
+        mutants_in_all=len(candidates),
+        missing=len(drawn) - len(done),
+        interrupted=interrupted,
+        matrix=cells_of(results, {drawn[number].mutant.id: ran for number, ran in done.items()}),
+    )
+
+
+def _is_clean(ran: Ran) -> bool:
+    return not ran.ended and not ran.found and ran.verdict != Verdict.HARNESS_ERROR.value
 
 
 def _campaign(asked: Asked) -> CampaignPlan:
@@ -157,37 +173,37 @@ def _place(asked: Asked, campaign: CampaignPlan, mutant: Mutant, number: int) ->
     return Place(request.seed, request.workload, shlex.join([*words, "--runs", "1", "--seed", str(request.seed)]))
 
 
-def _power(
-    asked: Asked,
-    campaign: CampaignPlan,
-    unchanged: dict[int, Ran],
-    results: Sequence[Measured],
-    by_id: dict[str, list[Ran]],
-    *,
-    missing: int,
-    in_all: int,
-) -> Power:
+def _power(asked: Asked, campaign: CampaignPlan, unchanged: dict[int, Ran], results: Sequence[Measured]) -> Power:
     verdicts = [one.ended or one.verdict for one in unchanged.values()]
     spent_s = sum(one.processor_s for one in unchanged.values()) + sum(one.processor_s for one in results)
     return Power(
         version=faultline.__version__,
+        command=_command(asked),
         system=asked.system,
         workloads=tuple(cell.workload for cell in campaign.cells()),
         seed=asked.seed,
         runs_max=asked.runs,
         processor_s_max=asked.limits.processor_s,
-        mutants_in_all=in_all,
+        mutants_in_all=0,
         unchanged_runs=len(unchanged),
         unchanged_refused=verdicts.count(REFUSED),
         unchanged_verdicts={name: verdicts.count(name) for name in sorted(set(verdicts))},
         alarms=tuple(_alarms(campaign, unchanged)),
         mutants=tuple(results),
-        missing=missing,
         clients=share_of(results, by_client=True),
         any=share_of(results, by_client=False),
-        matrix=cells_of(results, by_id),
+        matrix=(),
         processor_s=round(spent_s, 1),
     )
+
+
+def _command(asked: Asked) -> str:
+    """Return the command of the measurement."""
+    words = ["faultline", "power", "--system", asked.system]
+    words += [word for each in asked.workloads for word in ("--workload", each)]
+    words += ["--mutant", asked.mutant_id] if asked.mutant_id else ["--mutants", str(asked.mutants)]
+    numbers = {"seed": asked.seed, "runs": asked.runs, "seconds": f"{asked.limits.processor_s:g}"}
+    return shlex.join([*words, *(word for name, value in numbers.items() for word in (f"--{name}", str(value)))])
 
 
 def _alarms(campaign: CampaignPlan, unchanged: dict[int, Ran]) -> list[Alarm]:

@@ -16,10 +16,10 @@ import msgspec
 
 from faultline.harness.errors import UsageError
 from faultline.harness.system import HostedStore, NodeSystem
+from faultline.power.mutants import SYSTEMS
 
 __all__ = ["SourceModule", "group_of", "modules_of"]
 
-_SYSTEMS = "faultline.systems_under_test"
 _LEFT_OUT = re.compile(r"(.*_)?(planted_bugs|invariants|features|limits|options|settings)")
 
 
@@ -45,7 +45,7 @@ def modules_of(system: NodeSystem, path: str) -> tuple[SourceModule, ...]:
     # A class that is only passed on by the module of the entry point stands in a module of its own.
     root, names = type(system).__module__, {path.partition(":")[0], type(system).__module__}
     top = root.partition(".")[0]
-    inside = (_SYSTEMS,) if top == "faultline" else (top, _SYSTEMS)
+    inside = (SYSTEMS,) if top == "faultline" else (top, SYSTEMS)
     found, waiting = dict[str, SourceModule](), sorted(names)
     while waiting:
         name = waiting.pop()
@@ -68,7 +68,7 @@ def modules_of(system: NodeSystem, path: str) -> tuple[SourceModule, ...]:
 
 def group_of(module: str) -> str:
     """Return the name under which results of `module` are counted: the pattern, or the system that it belongs to."""
-    parts = module.removeprefix(f"{_SYSTEMS}.").split(".")
+    parts = module.removeprefix(f"{SYSTEMS}.").split(".")
     name = parts[-1] if parts[0] == "patterns" else parts[1] if parts[0] == "reference" else parts[0]
     return name.replace("_", "-")
 

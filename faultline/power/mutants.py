@@ -19,7 +19,10 @@ from dataclasses import dataclass
 
 import msgspec
 
-__all__ = ["MARKER", "OPERATORS", "Mutant", "mutants_of", "mutated_tree"]
+__all__ = ["MARKER", "OPERATORS", "SYSTEMS", "Mutant", "mutants_of", "mutated_tree"]
+
+SYSTEMS = "faultline.systems_under_test"
+"""The package of the systems that ship, whose name the ids leave out."""
 
 MARKER = "__faultline_reached__"
 """The function that the changed place calls: it counts, and returns its argument."""
@@ -109,24 +112,26 @@ class _Change:
 
 def mutants_of(source: str, module: str, system_class: str = "") -> list[Mutant]:
     """Return the mutants of a module, in the order of its text. The class `system_class` is left as it is."""
-    return [mutant for mutant, _change in _all(ast.parse(source), module, system_class)]
+    return [mutant for mutant, _change in _all(source, ast.parse(source), module, system_class)]
 
 
 def mutated_tree(source: str, mutant: Mutant, system_class: str = "") -> ast.Module:
     """Return the tree of the module with `mutant` in it. Raise `KeyError` when the source has no such place."""
     tree = ast.parse(source)
-    changes = {found.id: change for found, change in _all(tree, mutant.module, system_class)}
+    changes = {found.id: change for found, change in _all(source, tree, mutant.module, system_class)}
     changes[mutant.id].carry_out()
     return ast.fix_missing_locations(tree)
 
 
-def _all(tree: ast.Module, module: str, system_class: str) -> list[tuple[Mutant, _Change]]:
+def _all(source: str, tree: ast.Module, module: str, system_class: str) -> list[tuple[Mutant, _Change]]:
     seen = Counter[str]()
     found = []
     for change in _changes(tree, (), False, system_class):
         before, after = ast.unparse(change.old), ast.unparse(change.new) if change.new is not None else ""
-        segment = hashlib.sha256(f"{before}\n{after}".encode()).hexdigest()[:8]
-        name = f"{module}:{change.place}:{change.operator}:{segment}"
+        # Of the text without its layout: unlike the tree, it is the same for every version of Python.
+        text = "".join((ast.get_source_segment(source, change.old) or "").split())
+        segment = hashlib.sha256(text.encode()).hexdigest()[:8]
+        name = f"{module.removeprefix(SYSTEMS + '.')}:{change.place}:{change.operator}:{segment}"
         mutant = Mutant(
             id=f"{name}:{seen[name]}",
             module=module,

@@ -7,6 +7,7 @@ that changed no run may be no change of behaviour at all.
 
 from __future__ import annotations
 
+import enum
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -19,10 +20,11 @@ from faultline.power.mutants import Mutant
 from faultline.power.worker import HANG, INVARIANTS, NODE_CRASH, REFUSED, Found, Ran
 
 __all__ = [
+    "COUNTED",
     "Alarm",
     "Cell",
+    "Ending",
     "Measured",
-    "Outcome",
     "Place",
     "Power",
     "Share",
@@ -33,23 +35,24 @@ __all__ = [
 ]
 
 SCHEMA = 1
-_ERROR = "harness-error"
 
 
-class Outcome:
-    """The outcomes of a mutant. The first five are of mutants that were found; the last three do not count."""
+class Ending(enum.StrEnum):
+    """The ways in which the runs of a mutant end. The first five found it; the last three do not count."""
 
     CLIENT = "client-visible"
     INVARIANT = "invariant"
     CRASH = "crash"
     HANG = HANG
-    ERROR = _ERROR
+    ERROR = "harness-error"
     SURVIVED = "survived"
     UNDISTINGUISHED = "never-distinguished"
     UNREACHED = "never-reached"
     REFUSED = REFUSED
 
-    COUNTED = (CLIENT, INVARIANT, CRASH, HANG, ERROR, SURVIVED)
+
+COUNTED = (Ending.CLIENT, Ending.INVARIANT, Ending.CRASH, Ending.HANG, Ending.ERROR, Ending.SURVIVED)
+"""The endings of the mutants that count."""
 
 
 class Place(NamedTuple):
@@ -66,7 +69,7 @@ class Sighting(msgspec.Struct, frozen=True, kw_only=True):
     `by` is `checker/anomaly`, the id of an invariant, `node-crash`, `hang` or `harness-error`.
     """
 
-    kind: str
+    kind: Ending
     by: str
     sentence: str
     runs: int
@@ -86,7 +89,7 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
 
     mutant: Mutant
     group: str
-    outcome: str
+    ending: Ending
     runs: int
     runs_reached: int
     runs_changed: int
@@ -136,10 +139,12 @@ class Alarm(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Power(msgspec.Struct, frozen=True, kw_only=True):
-    """The whole result, as `--json` prints it."""
+    """The whole result, as `--json` prints it. `missing` mutants were not measured, as Ctrl-C came first
+    (`interrupted`), or as no run of the unchanged program is clean."""
 
     schema: int = SCHEMA
     version: str
+    command: str
     system: str
     workloads: tuple[str, ...]
     seed: int
@@ -152,6 +157,7 @@ class Power(msgspec.Struct, frozen=True, kw_only=True):
     alarms: tuple[Alarm, ...]
     mutants: tuple[Measured, ...]
     missing: int = 0
+    interrupted: bool = False
     clients: Share
     any: Share
     matrix: tuple[Cell, ...]
@@ -186,7 +192,7 @@ def measured(
     return Measured(
         mutant=mutant,
         group=group_of(mutant.module),
-        outcome=_outcome(ran, changed, first, first_client),
+        ending=_ending(ran, changed, first, first_client),
         runs=len(ran),
         runs_reached=sum(one.reached > 0 for one in ran),
         runs_changed=changed,
@@ -199,31 +205,32 @@ def measured(
     )
 
 
-def _outcome(ran: Sequence[Ran], changed: int, first: Sighting | None, first_client: Sighting | None) -> str:
-    if first_client is not None or first is not None:
-        return Outcome.CLIENT if first_client is not None else first.kind if first is not None else ""
+def _ending(ran: Sequence[Ran], changed: int, first: Sighting | None, first_client: Sighting | None) -> Ending:
+    seen = first_client or first
+    if seen is not None:
+        return seen.kind
     if ran and all(one.ended == REFUSED for one in ran):
-        return Outcome.REFUSED
+        return Ending.REFUSED
     if not any(one.reached for one in ran):
-        return Outcome.UNREACHED
-    return Outcome.SURVIVED if changed else Outcome.UNDISTINGUISHED
+        return Ending.UNREACHED
+    return Ending.SURVIVED if changed else Ending.UNDISTINGUISHED
 
 
 def _accusations(ran: Ran) -> list[Found]:
     """Return what tells a user that the run was not clean, what clients see first."""
     found = sorted(ran.found, key=lambda one: not one.by_client)
-    if found or not (ran.ended == HANG or ran.verdict == _ERROR):
+    if found or not (ran.ended == HANG or ran.verdict == Ending.ERROR):
         return found
-    name = HANG if ran.ended == HANG else _ERROR
+    name = Ending.HANG if ran.ended == HANG else Ending.ERROR
     return [Found(checker=name, anomaly="", sentence=ran.error or "The run did not end.", by_client=False)]
 
 
-def _kind(found: Found) -> str:
+def _kind(found: Found) -> Ending:
     if found.by_client:
-        return Outcome.CLIENT
-    if found.checker in (HANG, _ERROR):
-        return found.checker
-    return Outcome.CRASH if found.anomaly == NODE_CRASH else Outcome.INVARIANT
+        return Ending.CLIENT
+    if found.checker in (Ending.HANG, Ending.ERROR):
+        return Ending(found.checker)
+    return Ending.CRASH if found.anomaly == NODE_CRASH else Ending.INVARIANT
 
 
 def _name(found: Found) -> str:
@@ -241,7 +248,7 @@ def _counted(names: Iterable[str]) -> dict[str, int]:
 
 def share_of(mutants: Iterable[Measured], *, by_client: bool) -> Share:
     """Return the share of the mutants that count which were found, by clients alone or by any means."""
-    counted = [one for one in mutants if one.outcome in Outcome.COUNTED]
+    counted = [one for one in mutants if one.ending in COUNTED]
     found = [sighting for one in counted if (sighting := one.first_client if by_client else one.first) is not None]
     low, high = wilson_interval(len(found), len(counted))
     return Share(
@@ -264,7 +271,7 @@ def cells_of(mutants: Iterable[Measured], ran: Mapping[str, Sequence[Ran]]) -> t
     minutes: dict[tuple[str, str], float] = {}
     found: dict[tuple[str, str, str], set[str]] = {}
     for one in mutants:
-        if one.outcome not in Outcome.COUNTED:
+        if one.ending not in COUNTED:
             continue
         for each in ran[one.mutant.id]:
             for package in each.faults or ("none",):

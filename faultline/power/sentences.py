@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from faultline.power.result import Cell, Measured, Outcome, Power, Share
+from faultline.power.result import COUNTED, Cell, Ending, Measured, Power, Share
 
 __all__ = ["headline", "lines_of", "markdown_of", "mutant_lines"]
 
 _APART = {
-    Outcome.UNREACHED: "never reached: the campaign lacks the situation",
-    Outcome.UNDISTINGUISHED: "reached, and no run came out differently: perhaps no change of behaviour",
-    Outcome.REFUSED: "refused before the run: the system could not be made",
+    Ending.UNREACHED: "never reached: the campaign lacks the situation",
+    Ending.UNDISTINGUISHED: "reached, and no run came out differently: perhaps no change of behaviour",
+    Ending.REFUSED: "refused before the run: the system could not be made",
 }
 
 
@@ -19,11 +19,12 @@ def headline(power: Power) -> str:
     """Return the result in one sentence."""
     clients, found = power.clients, power.any
     if not clients.of:
-        return f"None of {len(power.mutants)} mutants of {power.system} counts."
-    median = f"; median {found.median_s:.1f} s, {found.median_runs:g} runs" if found.median_s is not None else ""
+        return f"No mutant of {power.system} counts, of {len(power.mutants)} that were measured."
+    median = f"; median {found.median_s:.1f} s, run {found.median_runs:g}" if found.median_s is not None else ""
+    budget = f"{_count(power.runs_max, 'run')} and {power.processor_s_max:g} s each"
     return (
-        f"Of {clients.of} mutants that count, {_percent(clients)} were found by clients and {_percent(found)} by any "
-        f"means, within {power.runs_max} runs and {power.processor_s_max:g} s each{median}."
+        f"Of {_count(clients.of, 'mutant')} that count, {_percent(clients)} were found by clients and "
+        f"{_percent(found)} by any means, within {budget}{median}."
     )
 
 
@@ -34,13 +35,16 @@ def lines_of(power: Power) -> list[str]:
         f"  False alarm, or a bug of the system: {alarm.by}: {alarm.sentence}\n    {alarm.replay}"
         for alarm in power.alarms
     ]
-    counts = {outcome: len(_with(power, outcome)) for outcome in (*Outcome.COUNTED, *_APART)}
-    lines.append("Outcomes: " + ", ".join(f"{count} {name}" for name, count in counts.items() if count) + ".")
+    counts = {ending: len(_with(power, ending)) for ending in (*COUNTED, *_APART)}
+    lines.append("Endings: " + ", ".join(f"{count} {name}" for name, count in counts.items() if count) + ".")
     if power.missing:
-        lines.append(f"Interrupted: {power.missing} mutants were not measured.")
+        why = "Interrupted" if power.interrupted else "No run of the unchanged program is clean"
+        lines.append(f"{why}: {_count(power.missing, 'mutant')} not measured.")
     late = sum(one.out_of_time for one in power.mutants)
     if late:
-        lines.append(f"{late} mutants ran out of processor time, so that another machine may find more or fewer.")
+        lines.append(
+            f"{_count(late, 'mutant')} ran out of processor time, so that another machine may find more or fewer."
+        )
     for one in power.mutants:
         lines += mutant_lines(one)
     return lines
@@ -48,11 +52,12 @@ def lines_of(power: Power) -> list[str]:
 
 def mutant_lines(one: Measured) -> Iterator[str]:
     """Yield the lines about one mutant: what it changes, and the first run that found it."""
-    yield f"{one.mutant.id}  {one.outcome}"
+    yield f"{one.mutant.id}  {one.ending}"
     yield f"    line {one.mutant.line}: {one.mutant.diff}"
     seen = one.first_client or one.first
     if seen is None:
-        yield f"    {one.runs} runs, {one.runs_reached} reached the place, {one.runs_changed} came out differently"
+        reached = f"{one.runs_reached} reached the place, {one.runs_changed} came out differently"
+        yield f"    {_count(one.runs, 'run')}, {reached}"
         return
     if one.first is not None and one.first_client is not None and one.first.runs < one.first_client.runs:
         yield f"    first seen by {one.first.by} in run {one.first.runs}"
@@ -60,7 +65,7 @@ def mutant_lines(one: Measured) -> Iterator[str]:
     yield f"    {seen.replay}"
 
 
-def markdown_of(power: Power, command: str) -> str:
+def markdown_of(power: Power) -> str:
     """Return the page: the sentence, the command, the matrix, and every mutant."""
     lines = [
         f"# The power of the default campaign over `{power.system}`",
@@ -70,7 +75,7 @@ def markdown_of(power: Power, command: str) -> str:
         f"Measured with Faultline {power.version}, {power.processor_s / 60:.1f} processor minutes, by",
         "",
         "```sh",
-        command,
+        power.command,
         "```",
         "",
         _unchanged(power),
@@ -90,14 +95,14 @@ def markdown_of(power: Power, command: str) -> str:
         "",
         "## Mutants",
         "",
-        "| mutant | change | outcome | runs | s | by |",
+        "| mutant | change | ending | runs | s | by |",
         "|---|---|---|---|---|---|",
-        *map(_mutant_row, (one for outcome in Outcome.COUNTED for one in _with(power, outcome))),
+        *map(_mutant_row, (one for ending in COUNTED for one in _with(power, ending))),
     ]
-    for outcome, words in _APART.items():
-        rows = [_mutant_row(one) for one in _with(power, outcome)]
+    for ending, words in _APART.items():
+        rows = [_mutant_row(one) for one in _with(power, ending)]
         if rows:
-            head = ["| mutant | change | outcome | runs | s | by |", "|---|---|---|---|---|---|"]
+            head = ["| mutant | change | ending | runs | s | by |", "|---|---|---|---|---|---|"]
             lines += ["", f"## {words[0].upper()}{words[1:]}", "", *head, *rows]
     return "\n".join([*lines, ""])
 
@@ -108,8 +113,12 @@ def _unchanged(power: Power) -> str:
     return f"The unchanged program, in the same runs: {verdicts}; {alarms}."
 
 
-def _with(power: Power, outcome: str) -> list[Measured]:
-    return [one for one in power.mutants if one.outcome == outcome]
+def _with(power: Power, ending: Ending) -> list[Measured]:
+    return [one for one in power.mutants if one.ending == ending]
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _percent(share: Share) -> str:
@@ -141,4 +150,4 @@ def _mutant_row(one: Measured) -> str:
     by, runs, seconds = (seen.by, seen.runs, seen.processor_s) if seen else ("–", one.runs, one.processor_s)
     # A bar would end the cell.
     change = one.mutant.diff.replace("|", "\\|").replace("`", "'")
-    return f"| `{one.mutant.id}` | `{change}` | {one.outcome} | {runs} | {seconds:.1f} | {by} |"
+    return f"| `{one.mutant.id}` | `{change}` | {one.ending} | {runs} | {seconds:.1f} | {by} |"

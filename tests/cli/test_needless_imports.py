@@ -34,6 +34,7 @@ VERBS: dict[str, tuple[tuple[str, ...], int]] = {
     "list": (("planted-bugs",), 0),
     "show": (("write-ahead-log",), 0),
     "init": (("store", "my-store"), 0),
+    "power": (("--system", "quorum-register", "--list"), 0),
     "evidence": ((), 0),
     "doctor": ((), 4),
 }

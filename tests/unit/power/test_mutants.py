@@ -71,7 +71,7 @@ def test_equal_changes_in_one_function_have_different_ids():
 def test_a_mutated_tree_differs_in_one_place_which_calls_the_marker(mutant):
     changed = ast.unparse(mutated_tree(CODE, mutant))
     assert changed.count(MARKER) == 1
-    assert [other.id for other in mutants_of(changed, "node")] != [other.id for other in mutants_of(CODE, "node")]
+    assert changed != ast.unparse(ast.parse(CODE))
 
 
 @pytest.mark.parametrize(
