@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from faultline.cli.output import say
+from faultline.cli.output import json_line, say
 from faultline.cli.sealed_outcome import INTERRUPTED, Sealed, announce
 
 if TYPE_CHECKING:
@@ -80,9 +80,7 @@ def command(
 
 def _list(candidates: Sequence[Candidate], as_json: bool) -> None:
     if as_json:
-        import msgspec
-
-        say(msgspec.json.encode([one.mutant for one in candidates]))
+        say(json_line([one.mutant for one in candidates]))
     else:
         say("\n".join(f"{one.mutant.id}\n    line {one.mutant.line}: {one.mutant.diff}" for one in candidates))
 
@@ -96,8 +94,6 @@ def _print(power: Power, markdown: Path | None, as_json: bool) -> None:
         with writable(markdown.parent):
             write_whole(markdown, markdown_of(power).encode())
     if as_json:
-        import msgspec
-
-        say(msgspec.json.encode(power))
+        say(json_line(power))
     else:
         say("\n".join(lines_of(power)))

@@ -184,7 +184,6 @@ def _power(asked: Asked, campaign: CampaignPlan, unchanged: dict[int, Ran], resu
         seed=asked.seed,
         runs_max=asked.runs,
         processor_s_max=asked.limits.processor_s,
-        mutants_in_all=0,
         unchanged_runs=len(unchanged),
         unchanged_refused=verdicts.count(REFUSED),
         unchanged_verdicts={name: verdicts.count(name) for name in sorted(set(verdicts))},
@@ -192,7 +191,6 @@ def _power(asked: Asked, campaign: CampaignPlan, unchanged: dict[int, Ran], resu
         mutants=tuple(results),
         clients=share_of(results, by_client=True),
         any=share_of(results, by_client=False),
-        matrix=(),
         processor_s=round(spent_s, 1),
     )
 

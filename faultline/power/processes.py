@@ -8,8 +8,6 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkServerContext
 from multiprocessing.process import BaseProcess
 
-import msgspec
-
 from faultline.power.worker import HANG, Ran, Task, work
 
 __all__ = ["carry_out"]
@@ -71,7 +69,7 @@ def _begun(context: ForkServerContext, number: int, task: Task) -> _Running:
 def _hear(running: _Running) -> bool:
     """Take the next run of a process; return whether more may come."""
     try:
-        running.ran.append(msgspec.msgpack.decode(running.hearing.recv_bytes(), type=Ran))
+        running.ran.append(running.hearing.recv())
     except (EOFError, OSError):
         return False
     return True

@@ -117,7 +117,7 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
     """One cell of the matrix: mutants of a group that ran under a fault package, and those that `checker` found.
 
     `checker` is that of a client-visible finding, `invariants`, `node-crash`, `clients` for any client-visible one, or
-    `any`. `processor_min` is the time of all their runs under that package.
+    `any`. `probability` has a 95 % interval; `processor_min` is the time of all their runs under that package.
     """
 
     group: str
@@ -126,6 +126,8 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
     mutants: int
     found: int
     probability: float
+    low: float
+    high: float
     per_minute: float
     processor_min: float
 
@@ -150,18 +152,18 @@ class Power(msgspec.Struct, frozen=True, kw_only=True):
     seed: int
     runs_max: int
     processor_s_max: float
-    mutants_in_all: int
     unchanged_runs: int
     unchanged_refused: int
     unchanged_verdicts: dict[str, int]
     alarms: tuple[Alarm, ...]
     mutants: tuple[Measured, ...]
+    mutants_in_all: int = 0
     missing: int = 0
     interrupted: bool = False
     clients: Share
     any: Share
-    matrix: tuple[Cell, ...]
     processor_s: float
+    matrix: tuple[Cell, ...] = ()
 
 
 def measured(
@@ -297,6 +299,7 @@ def _cell(
 ) -> Cell:
     group, faults, checker = key
     spent_min, mutants = minutes[group, faults], len(tried[group, faults])
+    low, high = wilson_interval(len(ids), mutants)
     return Cell(
         group=group,
         faults=faults,
@@ -304,6 +307,8 @@ def _cell(
         mutants=mutants,
         found=len(ids),
         probability=len(ids) / mutants,
+        low=low,
+        high=high,
         per_minute=round(len(ids) / spent_min, 3) if spent_min else 0.0,
         processor_min=round(spent_min, 3),
     )

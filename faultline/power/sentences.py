@@ -139,7 +139,7 @@ def _cell_row(cell: Cell) -> str:
         cell.checker,
         cell.found,
         cell.mutants,
-        f"{100 * cell.probability:.0f} %",
+        f"{100 * cell.probability:.0f} % ({100 * cell.low:.0f}–{100 * cell.high:.0f} %)",
         f"{cell.per_minute:.2f}",
     )
     return f"| {' | '.join(map(str, columns))} |"

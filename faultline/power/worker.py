@@ -119,7 +119,7 @@ def work(task: Task, telling: Connection) -> None:
     spent_s = 0.0
     for number in task.numbers:
         ran = _run(task, number, reached)
-        telling.send_bytes(msgspec.msgpack.encode(ran))
+        telling.send(ran)
         spent_s += ran.processor_s
         is_over = ran.by_client or ran.ended == HANG or spent_s > task.limits.processor_s
         if task.mutant is not None and is_over:
