@@ -27,7 +27,7 @@ __all__ = ["command"]
     "--seconds", type=click.FloatRange(0, min_open=True), default=120.0, help="The most processor time of each."
 )
 @click.option("--workload", "workloads", multiple=True, help="Workload; may be repeated [default: the campaign's].")
-@click.option("--mutant", "mutant_id", metavar="ID", default="", show_default=False, help="Run this mutant alone.")
+@click.option("--mutant", "mutant_ids", metavar="ID", multiple=True, help="Measure this mutant; may be repeated.")
 @click.option("--list", "lists", is_flag=True, help="Print all mutants, and run none.")
 @click.option("--processes", type=click.IntRange(1), default=1, help="Mutants that run at a time.")
 @click.option(
@@ -41,7 +41,7 @@ def command(
     runs: int,
     seconds: float,
     workloads: tuple[str, ...],
-    mutant_id: str,
+    mutant_ids: tuple[str, ...],
     lists: bool,
     processes: int,
     markdown: Path | None,
@@ -54,7 +54,7 @@ def command(
     a run accuses the unchanged program.
     """
     from faultline.cli.progress import words_now_and_then
-    from faultline.power.measure import Asked, candidates_of, chosen, measure
+    from faultline.power.measure import Asked, candidates_of, measure
     from faultline.power.worker import Limits
 
     asked = Asked(
@@ -65,13 +65,13 @@ def command(
         runs=runs,
         limits=Limits(processor_s=seconds),
         processes=processes,
-        mutant_id=mutant_id,
+        mutant_ids=mutant_ids,
     )
     candidates = candidates_of(system)
     if lists:
         _list(candidates, as_json)
         return None
-    power = measure(asked, candidates, chosen(asked, candidates), words_now_and_then())
+    power = measure(asked, candidates, words_now_and_then())
     ending = Sealed(verdict="violation") if power.alarms else Sealed(code=INTERRUPTED if power.interrupted else 0)
     announce(ending)
     _print(power, markdown, as_json)

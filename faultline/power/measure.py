@@ -1,4 +1,4 @@
-"""The measurement: draw mutants, run the unchanged program, run each mutant, and sum up.
+"""The measurement: run the unchanged program, draw mutants of the places that it came to, run each, and sum up.
 
 Every mutant meets the same runs: those of the campaign that `faultline campaign --system S` has with no other word,
 each cell with the first seed, then each with the next one. The unchanged program runs them first. What is accused there
@@ -28,7 +28,7 @@ from faultline.power.result import Alarm, Measured, Place, Power, cells_of, meas
 from faultline.power.worker import REFUSED, Limits, Ran, Task, request_of
 from faultline.registry import resolve
 
-__all__ = ["Asked", "Candidate", "candidates_of", "chosen", "measure"]
+__all__ = ["Asked", "Candidate", "candidates_of", "measure"]
 
 Tell = Callable[[str], None]
 
@@ -36,7 +36,7 @@ Tell = Callable[[str], None]
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
     """A request for a measurement. `seed` decides which mutants are drawn, and is the first seed of the campaign.
 
-    `mutant_id` names one mutant that is measured alone.
+    `mutant_ids` name those that are measured, if they are not drawn.
     """
 
     system: str
@@ -46,7 +46,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     runs: int = 100
     limits: Limits = Limits()
     processes: int = 1
-    mutant_id: str = ""
+    mutant_ids: tuple[str, ...] = ()
 
 
 class Candidate(NamedTuple):
@@ -73,43 +73,45 @@ def candidates_of(system: str) -> list[Candidate]:
     return found
 
 
-def chosen(asked: Asked, candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Return the mutants to measure: the one that is named, else as many as asked for, drawn, without replacement.
-
-    Raise `UsageError` for an unknown one, with those of similar names.
-    """
+def _named(asked: Asked, candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Return the mutants that are asked for by name. Raise `UsageError` for an unknown one, with similar names."""
     by_id = {one.mutant.id: one for one in candidates}
-    mutant_id = asked.mutant_id
-    if not mutant_id:
-        order = sorted(by_id, key=lambda each: chance_of_text("power", asked.seed, each))
-        return [by_id[each] for each in order[: asked.mutants]]
-    if mutant_id not in by_id:
-        near = difflib.get_close_matches(mutant_id, by_id, n=3)
-        hint = f"Did you mean {' or '.join(near)}?" if near else ""
-        listing = shlex.join(["faultline", "power", "--system", asked.system, "--list"])
-        raise UsageError(
-            f"{asked.system} has no mutant {mutant_id!r}. The id changes when its line of code does.",
-            f"{hint} `{listing}` lists them.".strip(),
-        )
-    return [by_id[mutant_id]]
+    for mutant_id in asked.mutant_ids:
+        if mutant_id not in by_id:
+            near = difflib.get_close_matches(mutant_id, by_id, n=3)
+            hint = f"Did you mean {' or '.join(near)}?" if near else ""
+            listing = shlex.join(["faultline", "power", "--system", asked.system, "--list"])
+            raise UsageError(
+                f"{asked.system} has no mutant {mutant_id!r}. The id changes when its line of code does.",
+                f"{hint} `{listing}` lists them.".strip(),
+            )
+    return [by_id[each] for each in asked.mutant_ids]
 
 
-def measure(asked: Asked, candidates: Sequence[Candidate], drawn: Sequence[Candidate], tell: Tell) -> Power:
-    """Return the power over the mutants `drawn`; after Ctrl-C over those that are finished.
+def _drawn(asked: Asked, candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Return as many mutants as asked for, without replacement."""
+    return sorted(candidates, key=lambda one: chance_of_text("power", asked.seed, one.mutant.id))[: asked.mutants]
 
-    Raise `UsageError` when no run of the campaign can be planned.
+
+def measure(asked: Asked, candidates: Sequence[Candidate], tell: Tell) -> Power:
+    """Return the power over the mutants that are named, or drawn; after Ctrl-C over those that are finished.
+
+    Raise `UsageError` for an unknown mutant, and when no run of the campaign can be planned.
     """
-    campaign = _campaign(asked)
-    unchanged = _unchanged(asked, campaign, tell)
+    named, campaign = _named(asked, candidates), _campaign(asked)
+    modules = tuple({one.module.name: one.module for one in candidates}.values())
+    unchanged = _unchanged(asked, campaign, modules, tell)
     # A run that is accused, or that the harness cannot make, says nothing about a mutant.
     clean = {number: one for number, one in unchanged.items() if _is_clean(one)}
+    reached = frozenset[str]().union(*(one.reached for one in unchanged.values()))
+    drawn = named or _drawn(asked, [one for one in candidates if one.mutant.id in reached])
     tasks = [
         Task(
             campaign=campaign,
             numbers=tuple(clean),
             limits=asked.limits,
+            modules=(one.module,),
             mutant=one.mutant,
-            module=one.module,
             plans={number: ran.plan for number, ran in clean.items()},
         )
         for one in drawn
@@ -126,6 +128,7 @@ def measure(asked: Asked, candidates: Sequence[Candidate], drawn: Sequence[Candi
     return msgspec.structs.replace(
         power,
         mutants_in_all=len(candidates),
+        not_reached=tuple(one.mutant for one in candidates if one.mutant.id not in reached),
         missing=len(drawn) - len(done),
         interrupted=interrupted,
         matrix=cells_of(results, {drawn[number].mutant.id: ran for number, ran in done.items()}),
@@ -143,10 +146,10 @@ def _campaign(asked: Asked) -> CampaignPlan:
     return plan_from_flags(systems=[asked.system], workloads=asked.workloads, seeds=f"{asked.seed}..{last}")
 
 
-def _unchanged(asked: Asked, campaign: CampaignPlan, tell: Tell) -> dict[int, Ran]:
+def _unchanged(asked: Asked, campaign: CampaignPlan, modules: tuple[SourceModule, ...], tell: Tell) -> dict[int, Ran]:
     """Return the runs of the unchanged program, by number."""
     blocks = [tuple(range(first, asked.runs, asked.processes)) for first in range(min(asked.processes, asked.runs))]
-    tasks = [Task(campaign=campaign, numbers=block, limits=asked.limits) for block in blocks]
+    tasks = [Task(campaign=campaign, numbers=block, limits=asked.limits, modules=modules) for block in blocks]
     found: dict[int, Ran] = {}
     for _number, ran in carry_out(tasks, asked.processes):
         found |= {one.number: one for one in ran}
@@ -199,7 +202,8 @@ def _command(asked: Asked) -> str:
     """Return the command of the measurement."""
     words = ["faultline", "power", "--system", asked.system]
     words += [word for each in asked.workloads for word in ("--workload", each)]
-    words += ["--mutant", asked.mutant_id] if asked.mutant_id else ["--mutants", str(asked.mutants)]
+    words += [word for each in asked.mutant_ids for word in ("--mutant", each)]
+    words += [] if asked.mutant_ids else ["--mutants", str(asked.mutants)]
     numbers = {"seed": asked.seed, "runs": asked.runs, "seconds": f"{asked.limits.processor_s:g}"}
     return shlex.join([*words, *(word for name, value in numbers.items() for word in (f"--{name}", str(value)))])
 

@@ -17,6 +17,7 @@ import msgspec
 from faultline.harness.errors import UsageError
 from faultline.harness.system import HostedStore, NodeSystem
 from faultline.power.mutants import SYSTEMS
+from faultline.systems_under_test.patterns.catalogue import PATTERNS
 
 __all__ = ["SourceModule", "group_of", "modules_of"]
 
@@ -67,8 +68,13 @@ def modules_of(system: NodeSystem, path: str) -> tuple[SourceModule, ...]:
 
 
 def group_of(module: str) -> str:
-    """Return the name under which results of `module` are counted: the pattern, or the system that it belongs to."""
-    parts = module.removeprefix(f"{SYSTEMS}.").split(".")
+    """Return the name under which results of `module` are counted: the pattern of the catalogue whose module it is or
+    extends, as `paxos_store` does `paxos`; else its own name among the patterns, or the system that it belongs to."""
+    inside = module.removeprefix(f"{SYSTEMS}.")
+    for pattern in PATTERNS:
+        if pattern.module and inside.startswith(pattern.module):
+            return pattern.slug
+    parts = inside.split(".")
     name = parts[-1] if parts[0] == "patterns" else parts[1] if parts[0] == "reference" else parts[0]
     return name.replace("_", "-")
 

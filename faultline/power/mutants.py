@@ -19,13 +19,14 @@ from dataclasses import dataclass
 
 import msgspec
 
-__all__ = ["MARKER", "OPERATORS", "SYSTEMS", "Mutant", "mutants_of", "mutated_tree"]
+__all__ = ["MARKER", "OPERATORS", "SYSTEMS", "Mutant", "marked_tree", "mutants_of", "mutated_tree"]
 
 SYSTEMS = "faultline.systems_under_test"
 """The package of the systems that ship, whose name the ids leave out."""
 
 MARKER = "__faultline_reached__"
-"""The function that the changed place calls: it counts, and returns its argument."""
+"""The function that a place calls with the id of its mutant: it notes the id, and returns its second argument, or
+True."""
 
 _PERSISTING = frozenset(
     {"append", "flush", "fsync", "persist", "record", "rename", "save", "store", "sync", "truncate", "write"}
@@ -101,13 +102,34 @@ class _Change:
     old: ast.stmt | ast.expr
     new: ast.stmt | ast.expr | None
 
-    def carry_out(self) -> None:
-        """Change the tree: the place calls the marker as well."""
-        new = ast.copy_location(_marked(self.new), self.old)
+    def carry_out(self, mutant_id: str) -> None:
+        """Change the tree: the changed place calls the marker as well."""
+        if isinstance(self.new, ast.expr):
+            self._put(_call(mutant_id, self.new))
+        else:
+            called = ast.Expr(_call(mutant_id))
+            self._put(ast.If(self.new.test, [called], []) if isinstance(self.new, ast.If) else called)
+
+    def mark(self, mutant_id: str) -> None:
+        """Let the place call the marker, and do what it did. It may be marked already, for another change of it."""
+        if isinstance(self.old, ast.If):
+            # Only what follows from the condition is changed, so that a condition that is false does not reach it.
+            self.old.test = ast.BoolOp(ast.And(), [self.old.test, _call(mutant_id)])
+            return
+        entries = getattr(self.owner, self.field)
+        now = entries if self.index is None else entries[self.index]
+        self._put(ast.If(_call(mutant_id), [now], []) if isinstance(now, ast.stmt) else _call(mutant_id, now))
+
+    def _put(self, new: ast.AST) -> None:
+        ast.copy_location(new, self.old)
         if self.index is None:
             setattr(self.owner, self.field, new)
         else:
             getattr(self.owner, self.field)[self.index] = new
+
+
+def _call(mutant_id: str, *value: ast.expr) -> ast.Call:
+    return ast.Call(ast.Name(MARKER, ast.Load()), [ast.Constant(mutant_id), *value], [])
 
 
 def mutants_of(source: str, module: str, system_class: str = "") -> list[Mutant]:
@@ -119,7 +141,15 @@ def mutated_tree(source: str, mutant: Mutant, system_class: str = "") -> ast.Mod
     """Return the tree of the module with `mutant` in it. Raise `KeyError` when the source has no such place."""
     tree = ast.parse(source)
     changes = {found.id: change for found, change in _all(source, tree, mutant.module, system_class)}
-    changes[mutant.id].carry_out()
+    changes[mutant.id].carry_out(mutant.id)
+    return ast.fix_missing_locations(tree)
+
+
+def marked_tree(source: str, module: str, system_class: str = "") -> ast.Module:
+    """Return the tree of the module that does what it did, and calls the marker at the place of each mutant."""
+    tree = ast.parse(source)
+    for mutant, change in _all(source, tree, module, system_class):
+        change.mark(mutant.id)
     return ast.fix_missing_locations(tree)
 
 
@@ -202,14 +232,6 @@ def _reports(node: ast.AST) -> bool:
         if name.lstrip("_") == "trace":
             return True
     return False
-
-
-def _marked(new: ast.stmt | ast.expr | None) -> ast.stmt | ast.expr:
-    """Return `new` with a call of the marker: around an expression, in place of a dropped statement, in a guard."""
-    if isinstance(new, ast.expr):
-        return ast.Call(ast.Name(MARKER, ast.Load()), [new], [])
-    called = ast.Expr(ast.Call(ast.Name(MARKER, ast.Load()), [], []))
-    return ast.If(new.test, [called], []) if isinstance(new, ast.If) else called
 
 
 # The operators: each returns what may stand in place of a node; None stands for a statement that is left out.

@@ -8,6 +8,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkServerContext
 from multiprocessing.process import BaseProcess
 
+from faultline.harness.errors import HarnessError
 from faultline.power.worker import HANG, Ran, Task, work
 
 __all__ = ["carry_out"]
@@ -22,8 +23,17 @@ class _Running:
         self.ran: list[Ran] = []
 
     def ended(self) -> list[Ran]:
-        """Return all runs; one that ended the process is the last, and counts as a hang."""
+        """Return all runs; one after which the kernel ended the process is the last, and counts as a hang.
+
+        Raise `HarnessError` when the process failed by itself: that says nothing about the mutant.
+        """
         self.process.join()
+        if (self.process.exitcode or 0) > 0:
+            changed = self.task.mutant.id if self.task.mutant else "the unchanged program"
+            raise HarnessError(
+                f"The process that ran {changed} failed; its traceback stands above.",
+                "Report this as a bug of Faultline, with the command.",
+            )
         if self.process.exitcode:
             lost = Ran(
                 number=self.task.numbers[min(len(self.ran), len(self.task.numbers) - 1)],

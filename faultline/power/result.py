@@ -8,6 +8,8 @@ that changed no run may be no change of behaviour at all.
 from __future__ import annotations
 
 import enum
+import itertools
+import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -20,6 +22,8 @@ from faultline.power.mutants import Mutant
 from faultline.power.worker import HANG, INVARIANTS, NODE_CRASH, REFUSED, Found, Ran
 
 __all__ = [
+    "ANY",
+    "CLIENTS",
     "COUNTED",
     "Alarm",
     "Cell",
@@ -35,6 +39,8 @@ __all__ = [
 ]
 
 SCHEMA = 1
+ANY = "any"
+CLIENTS = "clients"
 
 
 class Ending(enum.StrEnum):
@@ -116,8 +122,8 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
 class Cell(msgspec.Struct, frozen=True, kw_only=True):
     """One cell of the matrix: mutants of a group that ran under a fault package, and those that `checker` found.
 
-    `checker` is that of a client-visible finding, `invariants`, `node-crash`, `clients` for any client-visible one, or
-    `any`. `probability` has a 95 % interval; `processor_min` is the time of all their runs under that package.
+    `group` and `faults` are `any` for all together. `checker` is that of a client-visible finding, `invariants`,
+    `node-crash`, `clients` for any client-visible one, or `any`. `probability` has a 95 % interval; `processor_min` is the time of all their runs under that package.
     """
 
     group: str
@@ -141,8 +147,12 @@ class Alarm(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Power(msgspec.Struct, frozen=True, kw_only=True):
-    """The whole result, as `--json` prints it. `missing` mutants were not measured, as Ctrl-C came first
-    (`interrupted`), or as no run of the unchanged program is clean."""
+    """The whole result, as `--json` prints it.
+
+    No run of the unchanged program came to the places of the mutants `not_reached`, of `mutants_in_all`; none of them
+    is drawn. `missing` ones were drawn and not measured, as Ctrl-C came first (`interrupted`), or as no such run is
+    clean.
+    """
 
     schema: int = SCHEMA
     version: str
@@ -158,6 +168,7 @@ class Power(msgspec.Struct, frozen=True, kw_only=True):
     alarms: tuple[Alarm, ...]
     mutants: tuple[Measured, ...]
     mutants_in_all: int = 0
+    not_reached: tuple[Mutant, ...] = ()
     missing: int = 0
     interrupted: bool = False
     clients: Share
@@ -196,7 +207,7 @@ def measured(
         group=group_of(mutant.module),
         ending=_ending(ran, changed, first, first_client),
         runs=len(ran),
-        runs_reached=sum(one.reached > 0 for one in ran),
+        runs_reached=sum(bool(one.reached) for one in ran),
         runs_changed=changed,
         verdicts=_counted(one.ended or one.verdict for one in ran),
         processor_s=round(spent_s, 3),
@@ -248,10 +259,12 @@ def _counted(names: Iterable[str]) -> dict[str, int]:
     return dict(sorted(counts.items()))
 
 
-def share_of(mutants: Iterable[Measured], *, by_client: bool) -> Share:
-    """Return the share of the mutants that count which were found, by clients alone or by any means."""
+def share_of(mutants: Iterable[Measured], *, by_client: bool, within: float = math.inf) -> Share:
+    """Return the share of the mutants that count which were found in the first runs, `within` so many: by clients alone
+    or by any means."""
     counted = [one for one in mutants if one.ending in COUNTED]
-    found = [sighting for one in counted if (sighting := one.first_client if by_client else one.first) is not None]
+    sightings = [one.first_client if by_client else one.first for one in counted]
+    found = [each for each in sightings if each is not None and each.runs <= within]
     low, high = wilson_interval(len(found), len(counted))
     return Share(
         found=len(found),
@@ -267,7 +280,8 @@ def share_of(mutants: Iterable[Measured], *, by_client: bool) -> Share:
 def cells_of(mutants: Iterable[Measured], ran: Mapping[str, Sequence[Ran]]) -> tuple[Cell, ...]:
     """Return the matrix of group, fault package and checker; `ran` has the runs of each mutant by its id.
 
-    A run with several packages counts for each of them.
+    A run with several packages counts for each of them, and once for any. A package that found nothing has its cells
+    for clients and for any checker all the same.
     """
     tried: dict[tuple[str, str], set[str]] = {}
     minutes: dict[tuple[str, str], float] = {}
@@ -276,19 +290,20 @@ def cells_of(mutants: Iterable[Measured], ran: Mapping[str, Sequence[Ran]]) -> t
         if one.ending not in COUNTED:
             continue
         for each in ran[one.mutant.id]:
-            for package in each.faults or ("none",):
-                place = (one.group, package)
+            checkers = _checkers(each)
+            for place in itertools.product((one.group, ANY), (*(each.faults or ("none",)), ANY)):
                 tried.setdefault(place, set()).add(one.mutant.id)
                 minutes[place] = minutes.get(place, 0.0) + each.processor_s / 60
-                for checker in _checkers(each):
-                    found.setdefault((*place, checker), set()).add(one.mutant.id)
+                for checker in {ANY, CLIENTS} | checkers:
+                    ids = found.setdefault((*place, checker), set())
+                    ids |= {one.mutant.id} if checker in checkers else set()
     return tuple(_cell(key, ids, tried, minutes) for key, ids in sorted(found.items()))
 
 
 def _checkers(ran: Ran) -> set[str]:
     accusations = _accusations(ran)
     names = {NODE_CRASH if one.anomaly == NODE_CRASH else one.checker for one in accusations}
-    return names | ({"any"} if accusations else set()) | ({"clients"} if ran.by_client else set())
+    return names | ({ANY} if accusations else set()) | ({CLIENTS} if ran.by_client else set())
 
 
 def _cell(

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from faultline.power.result import COUNTED, Cell, Ending, Measured, Power, Share
+from faultline.campaign.statistics import wilson_interval
+from faultline.power.modules import group_of
+from faultline.power.result import ANY, CLIENTS, COUNTED, Cell, Ending, Measured, Power, Share, share_of
 
 __all__ = ["headline", "lines_of", "markdown_of", "mutant_lines"]
 
 _APART = {
-    Ending.UNREACHED: "never reached: the campaign lacks the situation",
+    Ending.UNREACHED: "never reached in these runs",
     Ending.UNDISTINGUISHED: "reached, and no run came out differently: perhaps no change of behaviour",
     Ending.REFUSED: "refused before the run: the system could not be made",
 }
@@ -28,9 +31,29 @@ def headline(power: Power) -> str:
     )
 
 
+def _seen(power: Power) -> str:
+    """Return how many of the mutants that certainly do harm are visible to clients, and what the others are."""
+    found, seen = power.any.found, power.clients.found
+    if not found:
+        return "No mutant was found by any means."
+    low, high = wilson_interval(seen, found)
+    share = f"{100 * seen / found:.0f} % ({100 * low:.0f}–{100 * high:.0f} %)"
+    return (
+        f"Of the {found} that were found by any means, clients saw {seen}: {share}. "
+        f"The other {power.any.of - found} changed answers and were never accused: bugs that were missed, or no bugs."
+    )
+
+
+def _not_reached(power: Power) -> str:
+    groups = Counter(group_of(one.module) for one in power.not_reached)
+    names = ", ".join(f"{count} in {name}" for name, count in groups.most_common())
+    apart = f"{len(power.not_reached)} of {_count(power.mutants_in_all, 'mutant')}"
+    return f"Not reached by the unchanged program, and not drawn: {apart}{f' ({names})' if names else ''}."
+
+
 def lines_of(power: Power) -> list[str]:
     """Return the lines for the terminal."""
-    lines = [headline(power), _unchanged(power)]
+    lines = [headline(power), _seen(power), _not_reached(power), _unchanged(power)]
     lines += [
         f"  False alarm, or a bug of the system: {alarm.by}: {alarm.sentence}\n    {alarm.replay}"
         for alarm in power.alarms
@@ -71,6 +94,7 @@ def markdown_of(power: Power) -> str:
         f"# The power of the default campaign over `{power.system}`",
         "",
         headline(power),
+        _seen(power),
         "",
         f"Measured with Faultline {power.version}, {power.processor_s / 60:.1f} processor minutes, by",
         "",
@@ -80,18 +104,18 @@ def markdown_of(power: Power) -> str:
         "",
         _unchanged(power),
         "",
-        "| found | of | share | 95 % interval | median runs | median s |",
-        "|---|---|---|---|---|---|",
-        _share_row("by clients", power.clients),
-        _share_row("by any means", power.any),
+        "| within | by clients | by any means |",
+        "|---|---|---|",
+        *_rows_by_runs(power),
         "",
         "## Found, by pattern, fault package and checker",
         "",
-        "A run with several packages counts for each. `clients` is any client-visible checker.",
+        "`any` is all together. A run with several packages counts for each. The last column is the mutants that clients",
+        "saw in a processor minute of such runs.",
         "",
-        "| pattern | faults | checker | found | mutants | probability | per processor minute |",
+        "| pattern | faults | mutants | by clients | by any means | checkers | per minute |",
         "|---|---|---|---|---|---|---|",
-        *map(_cell_row, power.matrix),
+        *_matrix_rows(power),
         "",
         "## Mutants",
         "",
@@ -104,6 +128,9 @@ def markdown_of(power: Power) -> str:
         if rows:
             head = ["| mutant | change | ending | runs | s | by |", "|---|---|---|---|---|---|"]
             lines += ["", f"## {words[0].upper()}{words[1:]}", "", *head, *rows]
+    if power.not_reached:
+        lines += ["", "## Not reached", "", _not_reached(power), "", "| mutant | change |", "|---|---|"]
+        lines += [f"| `{one.id}` | {_code(one.diff)} |" for one in power.not_reached]
     return "\n".join([*lines, ""])
 
 
@@ -125,29 +152,44 @@ def _percent(share: Share) -> str:
     return f"{100 * share.share:.0f} % ({100 * share.low:.0f}–{100 * share.high:.0f} %)"
 
 
-def _share_row(name: str, share: Share) -> str:
-    runs = "–" if share.median_runs is None else f"{share.median_runs:g}"
-    seconds = "–" if share.median_s is None else f"{share.median_s:.1f}"
-    interval = f"{100 * share.low:.0f}–{100 * share.high:.0f} %"
-    return f"| {name}: {share.found} | {share.of} | {100 * share.share:.0f} % | {interval} | {runs} | {seconds} |"
+def _rows_by_runs(power: Power) -> Iterator[str]:
+    """Yield the shares that smaller campaigns find: of one run, of ten, and so on."""
+    within = 1
+    while within < power.runs_max:
+        yield _row_within(power, within)
+        within *= 10
+    yield _row_within(power, power.runs_max)
 
 
-def _cell_row(cell: Cell) -> str:
-    columns: Iterable[object] = (
-        cell.group,
-        cell.faults,
-        cell.checker,
-        cell.found,
-        cell.mutants,
-        f"{100 * cell.probability:.0f} % ({100 * cell.low:.0f}–{100 * cell.high:.0f} %)",
-        f"{cell.per_minute:.2f}",
-    )
-    return f"| {' | '.join(map(str, columns))} |"
+def _row_within(power: Power, runs: int) -> str:
+    shares = [share_of(power.mutants, by_client=by_client, within=runs) for by_client in (True, False)]
+    cells = [f"{share.found} of {share.of}: {_percent(share)}" for share in shares]
+    return f"| {_count(runs, 'run')} | {' | '.join(cells)} |"
+
+
+def _matrix_rows(power: Power) -> Iterator[str]:
+    """Yield a row for each group and package, those of all together first."""
+    rows: dict[tuple[str, str], dict[str, Cell]] = {}
+    for cell in power.matrix:
+        rows.setdefault((cell.group, cell.faults), {})[cell.checker] = cell
+    for group, faults in sorted(rows, key=lambda row: [(name != ANY, name) for name in row]):
+        row = rows[group, faults]
+        clients, anyhow = row.pop(CLIENTS), row.pop(ANY)
+        by = ", ".join(f"{checker} {cell.found}" for checker, cell in sorted(row.items()))
+        columns = (group, faults, anyhow.mutants, _probability(clients), _probability(anyhow), by or "–")
+        yield f"| {' | '.join(map(str, columns))} | {clients.per_minute:.1f} |"
+
+
+def _probability(cell: Cell) -> str:
+    return f"{cell.found}: {100 * cell.probability:.0f} % ({100 * cell.low:.0f}–{100 * cell.high:.0f} %)"
 
 
 def _mutant_row(one: Measured) -> str:
     seen = one.first_client or one.first
     by, runs, seconds = (seen.by, seen.runs, seen.processor_s) if seen else ("–", one.runs, one.processor_s)
+    return f"| `{one.mutant.id}` | {_code(one.mutant.diff)} | {one.ending} | {runs} | {seconds:.1f} | {by} |"
+
+
+def _code(text: str) -> str:
     # A bar would end the cell.
-    change = one.mutant.diff.replace("|", "\\|").replace("`", "'")
-    return f"| `{one.mutant.id}` | `{change}` | {one.ending} | {runs} | {seconds:.1f} | {by} |"
+    return "`" + text.replace("|", "\\|").replace("`", "'") + "`"

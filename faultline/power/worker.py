@@ -29,7 +29,7 @@ from faultline.harness.run import LIMIT_S, run_simulated
 from faultline.harness.verdict import Finding, Verdict
 from faultline.power.modules import SourceModule
 from faultline.power.mutants import Mutant
-from faultline.power.mutated import Reached, import_mutated
+from faultline.power.mutated import import_changed
 from faultline.registry import resolve
 
 __all__ = ["HANG", "INVARIANTS", "NODE_CRASH", "REFUSED", "Found", "Limits", "Ran", "Task", "request_of", "work"]
@@ -54,21 +54,22 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True):
-    """The runs `numbers` of a campaign, of the unchanged program or of `mutant` in `module`.
+    """The runs `numbers` of a campaign, of `mutant` or of the unchanged program.
 
-    `plans` are those of the unchanged program, encoded; it makes them itself.
+    `modules` is the one that `mutant` changes, or all whose places get a mark. `plans` are those that the unchanged
+    program made, encoded.
     """
 
     campaign: CampaignPlan
     numbers: tuple[int, ...]
     limits: Limits
+    modules: tuple[SourceModule, ...]
     mutant: Mutant | None = None
-    module: SourceModule | None = None
     plans: dict[int, bytes] = {}
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
-    """What accused a run: a checker with its anomaly, or the name of an invariant; visible to clients or not."""
+    """The accusation of a run: by a checker with its anomaly, or by an invariant; visible to clients or not."""
 
     checker: str
     anomaly: str
@@ -79,15 +80,15 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
 class Ran(msgspec.Struct, frozen=True, kw_only=True):
     """One run: its number, the fault packages in it, its verdict, the digest of its history, and who accused it.
 
-    `reached` counts how often the mutated place was executed. `ended` is HANG or REFUSED for a run that did not end, or
-    could not begin; its `error` says why. `plan` is the encoded plan, of a run of the unchanged program only.
+    `reached` has the ids of the mutants whose places were executed. `ended` is HANG or REFUSED for a run that did not
+    end, or could not begin; its `error` says why. `plan` is the encoded plan, of a run of the unchanged program only.
     """
 
     number: int
     faults: tuple[str, ...] = ()
     verdict: str = ""
     digest: str = ""
-    reached: int = 0
+    reached: frozenset[str] = frozenset()
     found: tuple[Found, ...] = ()
     error: str = ""
     ended: str = ""
@@ -111,11 +112,9 @@ def work(task: Task, telling: Connection) -> None:
     # Ctrl-C is for the process that asked for the work: it ends this one.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _limit(resource.RLIMIT_AS, _MEMORY_BYTES)
-    reached = Reached()
     if task.mutant is not None:
-        assert task.module is not None
         _limit(resource.RLIMIT_CPU, int(task.limits.processor_s + _LATE_RUNS * task.limits.run_s) + 1)
-        reached = import_mutated(task.mutant, task.module.file, task.module.system_class)
+    reached = import_changed(task.modules, task.mutant)
     spent_s = 0.0
     for number in task.numbers:
         ran = _run(task, number, reached)
@@ -154,9 +153,10 @@ def _limited(seconds: float) -> Iterator[list[int]]:
         signal.signal(signal.SIGPROF, before)
 
 
-def _run(task: Task, number: int, reached: Reached) -> Ran:
+def _run(task: Task, number: int, reached: set[str]) -> Ran:
     """Return run `number`, within its limit. No error of a mutant leaves this function."""
-    begun_s, real_s, reached.times = time.process_time(), time.monotonic(), 0
+    begun_s, real_s = time.process_time(), time.monotonic()
+    reached.clear()
     late: list[int] = []
     try:
         with _limited(task.limits.run_s) as late:
@@ -170,7 +170,7 @@ def _run(task: Task, number: int, reached: Reached) -> Ran:
     is_late = bool(late) or time.monotonic() - real_s >= LIMIT_S
     return msgspec.structs.replace(
         ran,
-        reached=reached.times,
+        reached=frozenset(reached),
         processor_s=time.process_time() - begun_s,
         ended=HANG if is_late and not ran.found else ran.ended,
     )

@@ -3,33 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import NamedTuple
 
 import pytest
 
-from faultline.cli.main import main
+from faultline.cli import progress
 
 SYSTEM = ("power", "--system", "quorum-register")
-
-
-class Ended(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-@pytest.fixture
-def faultline(tmp_path, capsys, monkeypatch):
-    """Run the command in an empty folder, in this process."""
-    monkeypatch.chdir(tmp_path)
-
-    def command(*arguments: str) -> Ended:
-        with pytest.raises(SystemExit) as ended:
-            main(arguments)
-        captured = capsys.readouterr()
-        return Ended(int(ended.value.code or 0), captured.out, captured.err)
-
-    return command
 
 
 def test_all_mutants_are_listed_and_none_runs(faultline):
@@ -59,6 +38,19 @@ def test_a_mutant_is_measured_and_told_in_each_form(faultline, tmp_path):
     words = faultline(*asked)
     assert words.code == 0
     assert measured["first_client"]["replay"] in words.out
+
+
+@pytest.mark.real
+def test_after_ctrl_c_the_mutants_that_are_finished_are_told(faultline, monkeypatch):
+    def interrupted(words):
+        if words == "2 of 4 mutants":
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(progress, "words_now_and_then", lambda: interrupted)
+    ended = faultline(*SYSTEM, "--mutants", "4", "--runs", "1")
+    assert ended.code == 130
+    assert "Interrupted: 2 mutants not measured." in ended.out
+    assert ended.out.count("\n    line ") == 2
 
 
 @pytest.mark.parametrize(

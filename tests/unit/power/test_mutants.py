@@ -7,7 +7,7 @@ import ast
 import pytest
 
 from faultline.power.modules import group_of, modules_of
-from faultline.power.mutants import MARKER, OPERATORS, mutants_of, mutated_tree
+from faultline.power.mutants import MARKER, OPERATORS, marked_tree, mutants_of, mutated_tree
 from faultline.registry import load_system, systems
 
 CODE = """
@@ -74,6 +74,49 @@ def test_a_mutated_tree_differs_in_one_place_which_calls_the_marker(mutant):
     assert changed != ast.unparse(ast.parse(CODE))
 
 
+MARKED = """
+def handle(old, count, log):
+    if old:
+        return "refused"
+    log.append(count + 1)
+    if count < 3 and count != 1:
+        log[0] = max(count, 0)
+        del log[1:]
+    return log
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "returned", "reached"),
+    [
+        ((True, 0, []), "refused", {"drop-guard"}),
+        ((False, 3, []), [4], {"drop-persist", "off-by-one", "drop-operand", "shift-comparison"}),
+        (
+            (False, 2, [9, 9]),
+            [2],
+            {
+                "drop-persist",
+                "off-by-one",
+                "drop-operand",
+                "shift-comparison",
+                "invert-comparison",
+                "drop-assignment",
+                "swap-extremum",
+                "drop-reset",
+            },
+        ),
+    ],
+)
+def test_marked_code_does_what_it_did_and_names_the_places_that_it_came_to(arguments, returned, reached):
+    reached_ids = []
+    names = {MARKER: lambda mutant_id, value=True: (reached_ids.append(mutant_id), value)[1]}
+    exec(compile(marked_tree(MARKED, "node"), "node", "exec"), names)
+    by_id = {mutant.id: mutant.operator for mutant in mutants_of(MARKED, "node")}
+    assert len(by_id) == 10
+    assert names["handle"](*arguments) == returned
+    assert {by_id[each] for each in reached_ids} == reached
+
+
 @pytest.mark.parametrize(
     "code",
     [
@@ -101,6 +144,20 @@ def test_only_modules_of_nodes_and_clients_are_mutated(name):
     assert "write-ahead-log" in {group_of(each) for each in names}
     ids = [mutant.id for module in found for mutant in mutants_of(module.text, module.name, module.system_class)]
     assert len(ids) == len(set(ids)) > 200
+
+
+@pytest.mark.parametrize(
+    ("module", "group"),
+    [
+        ("faultline.systems_under_test.patterns.data_replication.write_ahead_log", "write-ahead-log"),
+        ("faultline.systems_under_test.patterns.data_replication.paxos_store", "paxos"),
+        ("faultline.systems_under_test.patterns.data_replication.file_format", "file-format"),
+        ("faultline.systems_under_test.reference.consistent_core.server", "consistent-core"),
+        ("toy_store", "toy-store"),
+    ],
+)
+def test_a_module_counts_for_its_pattern_of_the_catalogue_or_for_itself(module, group):
+    assert group_of(module) == group
 
 
 def test_a_plug_in_is_mutated_in_its_own_package():

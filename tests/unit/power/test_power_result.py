@@ -29,7 +29,8 @@ def found(checker: str, anomaly: str) -> Found:
 
 
 def run(number: int, *accusations: Found, **others) -> Ran:
-    usual = {"verdict": "pass", "digest": f"d{number}", "reached": 1, "processor_s": 6.0, "faults": ("kill",)}
+    reached = frozenset({"its-id"})
+    usual = {"verdict": "pass", "digest": f"d{number}", "reached": reached, "processor_s": 6.0, "faults": ("kill",)}
     return Ran(number=number, found=accusations, **(usual | others))
 
 
@@ -44,7 +45,7 @@ CASES = {
     "error": ([run(0, verdict="harness-error", error="Boom.")], Ending.ERROR),
     "survived": ([run(0, digest="x"), run(1)], Ending.SURVIVED),
     "same": ([run(0), run(1)], Ending.UNDISTINGUISHED),
-    "unreached": ([run(0, reached=0), run(1, reached=0)], Ending.UNREACHED),
+    "unreached": ([run(0, reached=frozenset()), run(1, reached=frozenset())], Ending.UNREACHED),
     "refused": ([run(0, ended=REFUSED, digest=""), run(1, ended=REFUSED, digest="")], Ending.REFUSED),
 }
 
@@ -77,10 +78,34 @@ def test_shares_are_of_the_mutants_that_count():
     assert share_of([], by_client=True).share == 0
 
 
+@pytest.mark.parametrize(("within", "by_clients", "by_any"), [(1, 0, 3), (2, 0, 5), (3, 1, 5)])
+def test_a_smaller_campaign_finds_what_its_first_runs_found(within, by_clients, by_any):
+    results = list(map(result, CASES))
+    assert share_of(results, by_client=True, within=within).found == by_clients
+    assert share_of(results, by_client=False, within=within).found == by_any
+
+
+def test_a_package_that_found_nothing_has_a_cell_too():
+    cells = cells_of([result("survived")], {"survived": CASES["survived"][0]})
+    by_package = [(cell.checker, cell.found, cell.mutants) for cell in cells if cell.faults == "kill"]
+    assert by_package == 2 * [("any", 0, 1), ("clients", 0, 1)]
+
+
+def test_a_run_with_two_packages_counts_for_each_and_once_for_any():
+    one = run(0, STALE, faults=("kill", "pause"))
+    cells = cells_of([measured(mutant("two"), [one], CLEAN, PLACES, time_s=60.0)], {"two": [one]})
+    minutes = {cell.faults: cell.processor_min for cell in cells if cell.checker == "clients"}
+    assert minutes == {"kill": 0.1, "pause": 0.1, "any": 0.1}
+
+
 def test_a_cell_of_the_matrix_is_the_share_under_one_package_of_faults():
     ran = {name: list(runs) for name, (runs, _ending) in CASES.items()}
-    cells = {(cell.faults, cell.checker): cell for cell in cells_of(map(result, CASES), ran)}
-    assert {cell.group for cell in cells.values()} == {"high-water-mark"}
+    found = cells_of(map(result, CASES), ran)
+    assert {(cell.group, cell.faults) for cell in found} == {
+        (group, faults) for group in ("high-water-mark", "any") for faults in ("kill", "any")
+    }
+    cells = {(cell.faults, cell.checker): cell for cell in found if cell.group == "high-water-mark"}
+    assert cells["any", "any"].found == cells["kill", "any"].found
     assert (cells["kill", "linearizability"].found, cells["kill", "linearizability"].mutants) == (1, 6)
     assert cells["kill", "any"].found == 5
     assert cells["kill", INVARIANTS].found == 2
