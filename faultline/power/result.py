@@ -123,7 +123,8 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
     """One cell of the matrix: mutants of a group that ran under a fault package, and those that `checker` found.
 
     `group` and `faults` are `any` for all together. `checker` is that of a client-visible finding, `invariants`,
-    `node-crash`, `clients` for any client-visible one, or `any`. `probability` has a 95 % interval; `processor_min` is the time of all their runs under that package.
+    `node-crash`, `clients` for any client-visible one, or `any`. `probability` has a 95 % interval; `processor_min` is
+    the time of all their runs under that package.
     """
 
     group: str

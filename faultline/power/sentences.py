@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from faultline.campaign.statistics import wilson_interval
 from faultline.power.modules import group_of
@@ -26,7 +26,7 @@ def headline(power: Power) -> str:
     median = f"; median {found.median_s:.1f} s, run {found.median_runs:g}" if found.median_s is not None else ""
     budget = f"{_count(power.runs_max, 'run')} and {power.processor_s_max:g} s each"
     return (
-        f"Of {_count(clients.of, 'mutant')} that count, {_percent(clients)} were found by clients and "
+        f"Of {_count(clients.of, 'mutant')} that count{'s' if clients.of == 1 else ''}, {_percent(clients)} were found by clients and "
         f"{_percent(found)} by any means, within {budget}{median}."
     )
 
@@ -110,8 +110,8 @@ def markdown_of(power: Power) -> str:
         "",
         "## Found, by pattern, fault package and checker",
         "",
-        "`any` is all together. A run with several packages counts for each. The last column is the mutants that clients",
-        "saw in a processor minute of such runs.",
+        "`any` is all together. A run with several packages counts for each. The last column counts the mutants",
+        "that clients saw in a processor minute of such runs.",
         "",
         "| pattern | faults | mutants | by clients | by any means | checkers | per minute |",
         "|---|---|---|---|---|---|---|",
