@@ -38,6 +38,7 @@ _VERBS = {
     "story": "Tell chapters 1 and 2 of the book on real nodes, and what breaks when one thing is changed.",
     "init": "Write the skeleton of a store that plugs in, with tests that report what is missing.",
     "doctor": "Tell what this machine can do, and what is missing.",
+    "power": "Measure which share of generated bugs the default campaign finds.",
     "evidence": "Reproduce the known behaviour of real stores under faults.",
     "demo": "Find planted bugs, and show the correct system clean, in one command.",
 }

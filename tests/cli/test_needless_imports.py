@@ -35,6 +35,7 @@ VERBS: dict[str, tuple[tuple[str, ...], int]] = {
     "show": (("write-ahead-log",), 0),
     "story": (("two-files",), 0),
     "init": (("store", "my-store"), 0),
+    "power": (("--system", "quorum-register", "--list"), 0),
     "evidence": ((), 0),
     "doctor": ((), 4),
 }
