@@ -25,9 +25,10 @@ def headline(power: Power) -> str:
         return f"No mutant of {power.system} counts, of {len(power.mutants)} that were measured."
     median = f"; median {found.median_s:.1f} s, run {found.median_runs:g}" if found.median_s is not None else ""
     budget = f"{_count(power.runs_max, 'run')} and {power.processor_s_max:g} s each"
+    those = f"{_count(clients.of, 'mutant')} that count{'s' if clients.of == 1 else ''}"
     return (
-        f"Of {_count(clients.of, 'mutant')} that count{'s' if clients.of == 1 else ''}, {_percent(clients)} were found by clients and "
-        f"{_percent(found)} by any means, within {budget}{median}."
+        f"Of {those}, {_percent(clients)} were found by clients and {_percent(found)} by any means, "
+        f"within {budget}{median}."
     )
 
 
@@ -60,17 +61,20 @@ def lines_of(power: Power) -> list[str]:
     ]
     counts = {ending: len(_with(power, ending)) for ending in (*COUNTED, *_APART)}
     lines.append("Endings: " + ", ".join(f"{count} {name}" for name, count in counts.items() if count) + ".")
-    if power.missing:
-        why = "Interrupted" if power.interrupted else "No run of the unchanged program is clean"
-        lines.append(f"{why}: {_count(power.missing, 'mutant')} not measured.")
-    late = sum(one.out_of_time for one in power.mutants)
-    if late:
-        lines.append(
-            f"{_count(late, 'mutant')} ran out of processor time, so that another machine may find more or fewer."
-        )
+    lines += _shortcomings(power)
     for one in power.mutants:
         lines += mutant_lines(one)
     return lines
+
+
+def _shortcomings(power: Power) -> Iterator[str]:
+    """Yield what limits the result: mutants that were not measured, or not in all their runs."""
+    if power.missing:
+        why = "Interrupted" if power.interrupted else "No run of the unchanged program is clean"
+        yield f"{why}: {_count(power.missing, 'mutant')} not measured."
+    late = sum(one.out_of_time for one in power.mutants)
+    if late:
+        yield f"{_count(late, 'mutant')} ran out of processor time, so that another machine may find more or fewer."
 
 
 def mutant_lines(one: Measured) -> Iterator[str]:
@@ -103,6 +107,7 @@ def markdown_of(power: Power) -> str:
         "```",
         "",
         _unchanged(power),
+        *_shortcomings(power),
         "",
         "| within | by clients | by any means |",
         "|---|---|---|",

@@ -130,6 +130,7 @@ def test_what_was_measured_before_an_interruption_is_kept(candidates):
     assert power.interrupted
     assert (len(power.mutants), power.missing) == (1, 2)
     assert "Interrupted: 2 mutants not measured." in lines_of(power)
+    assert "Interrupted: 2 mutants not measured." in markdown_of(power).splitlines()
 
 
 @pytest.mark.real
