@@ -72,7 +72,7 @@ class PaxosKv:
         "singular-update-queue",
     )
     functions = FUNCTIONS
-    # A round trip with two flushes must fit in a phase, or no proposer ever hears a quorum in time. Rivals that come back
+    # A round trip with two flushes must fit in a phase, or no proposer ever hears a quorum in time. Rivals that return
     # sooner than a round takes stop each other for ever: Paxos promises progress to a single proposer only.
     domains = Domains(
         options={"phase_timeout_ms": ("100", "200"), "backoff_ms": ("20", "40")},
