@@ -43,7 +43,7 @@ class _Write:
 
 
 class _Session:
-    """What one session has seen of a key: the newest version, and the last call of any write and of those without one.
+    """The newest that one session has seen of a key: its version, and the last call of any write and of those without one.
 
     `waiting` are writes that are open, with the row that has seen each.
     """
