@@ -13,7 +13,16 @@ from faultline.checkers.common.words import client, told
 from faultline.harness.errors import UsageError
 from faultline.harness.history import OPEN, History
 
-__all__ = ["elements", "ended", "expect_functions", "integer", "is_number", "micro_operations", "steps_of", "wrong_shape"]
+__all__ = [
+    "elements",
+    "ended",
+    "expect_functions",
+    "integer",
+    "is_number",
+    "micro_operations",
+    "steps_of",
+    "wrong_shape",
+]
 
 _COLLECTIONS = (list, tuple, set, frozenset)
 

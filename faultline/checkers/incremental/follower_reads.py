@@ -43,7 +43,7 @@ class _Write:
 
 
 class _Session:
-    """The newest that one session has seen of a key: its version, and the last call of any write and of those without one.
+    """The newest that one session has seen of a key: a version, and the last call of any write, and without version.
 
     `waiting` are writes that are open, with the row that has seen each.
     """
