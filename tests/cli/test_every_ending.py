@@ -164,6 +164,7 @@ def without_java(stage: Stage) -> int:
 
 
 POWER = ("power", "--mutants", "1", "--runs", "1", "--system")
+SCENE = ("story", "competing-updates")
 
 
 def a_measurement_that_is_interrupted(stage: Stage) -> int:
@@ -180,6 +181,7 @@ PROVOKED: dict[str, Callable[[Stage], int]] = {
     "a run passes": lambda stage: stage.code(*RUN),
     "a verb that judges nothing has done its work": lambda stage: stage.code("list", "systems"),
     "the power of a campaign is measured, however low it is": lambda stage: stage.code(*POWER, "quorum-register"),
+    "a changed paragraph of the story breaks another": lambda stage: stage.code(*SCENE, "--leave-out", "3"),
     "a reader closes the pipe before all is printed; the verdict stands": lambda stage: stage.code(
         *RUN, stdout=closed_pipe()
     ),
@@ -200,6 +202,7 @@ PROVOKED: dict[str, Callable[[Stage], int]] = {
     "a run accuses the unchanged program while the power is measured": lambda stage: stage.code(
         *POWER, "hostile", hostile="timer:raise"
     ),
+    "a planted bug breaks a paragraph of the story": lambda stage: stage.code(*SCENE, "--plant", "dirty-read"),
     "an unknown name": lambda stage: stage.code("run", "--system", "consistent-cor"),
     "flags that contradict each other": lambda stage: stage.code(*CONTRADICTION),
     "a file that is no history": no_history,
