@@ -7,7 +7,7 @@
 `faultline list WHAT --json` is the only source of the listings, so a page says only what the command says.
 The page of requirement rows comes from the marks in the code (tools/row_evidence.py), those on planted bugs and on real
 stores from what `make campaign` and `make evidence` recorded, what passes are worth from what
-`python tools/workload_sensitivity.py` recorded.
+`python tools/workload_sensitivity.py` recorded, and the power of campaigns from what `faultline power` printed.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import bug_evidence_page
+import power_page
 import real_evidence
 import row_evidence
 import workload_sensitivity
@@ -198,6 +199,7 @@ def pages() -> dict[Path, str]:
     made[GENERATED / "anomalies.md"] = anomalies_page(listing("anomalies"))
     made[GENERATED / "python-api.md"] = python_api_page()
     made[GENERATED / "rows.md"] = row_evidence.rows_page(load_requirements(), row_evidence.evidence())
+    made[power_page.PAGE] = power_page.page(power_page.read_records())
     made[bug_evidence_page.PAGE] = bug_evidence_page.page(read_records())
     cases = [load_case(name) for name in case_names()]
     made[real_evidence.PAGE] = real_evidence.page(cases, real_evidence.read_records())

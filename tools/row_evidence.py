@@ -2,8 +2,9 @@
 
     python tools/row_evidence.py          print how many rows of each pattern are shown, and those that are not
 
-Evidence is of four kinds: a test marked `@pytest.mark.rows("LWM-R1")` (or a module's `pytestmark`), a transcript whose
-first line reads `# rows: LWM-S4`, an invariant class with `id = "LWM-I1"`, and a registered planted bug with that id.
+Evidence is of four kinds: a test marked `@pytest.mark.rows("LWM-R1")` (or a module's `pytestmark`), a transcript or a
+scene of the story whose first line reads `# rows: LWM-S4`, an invariant class with `id = "LWM-I1"`, and a registered
+planted bug with that id.
 `tools/generate_reference.py` makes docs/reference/generated/rows.md from it.
 """
 
@@ -21,6 +22,7 @@ from faultline.registry import load_system, systems
 from faultline.systems_under_test.patterns.catalogue import PATTERNS
 from faultline.systems_under_test.patterns.requirement_rows import (
     COMPOSED_SCENARIOS,
+    NARRATIVES,
     Requirements,
     load_requirements,
 )
@@ -97,7 +99,8 @@ def _rows_of(expressions: Iterable[ast.expr]) -> list[str]:
 
 
 def _transcripts() -> Iterator[Evidence]:
-    for file in sorted((ROOT / "tests" / "scenarios").rglob("*.txt")):
+    folders = (ROOT / "tests" / "scenarios", ROOT / "faultline" / "story" / "scenes")
+    for file in sorted(file for folder in folders for file in folder.rglob("*.txt")):
         first = file.read_text(encoding="utf-8").partition("\n")[0]
         if first.startswith("# rows:"):
             for row in _ROW.findall(first):
@@ -138,7 +141,10 @@ def rows_page(found: Mapping[str, Requirements], shown: Mapping[str, Sequence[Ev
         "invariant checked during every run, or a\nplanted bug that a campaign catches. R rows are requirements, "
         "S scenarios, I invariants, M planted bugs.\nMade by `make docs` from the marks in the code; do not edit.\n"
     )
-    names = {pattern.slug: pattern.name for pattern in PATTERNS} | {COMPOSED_SCENARIOS: "Composed scenarios"}
+    names = {pattern.slug: pattern.name for pattern in PATTERNS} | {
+        NARRATIVES: "Narratives (chapters 1 and 2)",
+        COMPOSED_SCENARIOS: "Composed scenarios",
+    }
     summary = ["| pattern | rows | shown | left out |", "|---|--:|--:|--:|"]
     summary += [_summary_row(names[slug], pattern, shown) for slug, pattern in found.items()]
     sections = [_section(names[slug], pattern, shown) for slug, pattern in found.items()]

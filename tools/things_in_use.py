@@ -7,7 +7,9 @@ from typing import Any, Protocol
 
 from faultline.harness.outcome import CAS_MISMATCH, Outcome, fail, ok
 
-__all__ = ["Bank", "GrowingSet", "Ids", "Number", "Queue", "Register", "Shared", "Thing", "Values", "Version"]
+__all__ = ["KEY", "Bank", "GrowingSet", "Ids", "Number", "Queue", "Register", "Shared", "Thing", "Values", "Version"]
+
+KEY = "k"
 
 
 class Thing(Protocol):
@@ -15,6 +17,9 @@ class Thing(Protocol):
 
     process: int
     """The process whose turn it is."""
+
+    key: str
+    """The key of its operation."""
 
     def call(self) -> tuple[str, Any]:
         """Return the function and the argument of a new operation."""
@@ -30,6 +35,7 @@ class Shared:
     """An object that is the same to all clients."""
 
     process = 0
+    key = KEY
 
 
 class Values(Shared):

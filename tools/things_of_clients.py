@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 from typing import Any
 
+from things_in_use import KEY
+
 from faultline.harness.outcome import Outcome, fail, ok
 
 __all__ = ["Day", "Lease", "Lists", "Lock", "Versions"]
@@ -14,6 +16,7 @@ class Day:
     """A day on which one guest books both a truck and a backhoe."""
 
     process = 0
+    key = KEY
 
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng
@@ -39,6 +42,7 @@ class Lock:
     """A lock that its client holds until it releases it, with tokens, and a resource that it guards."""
 
     process = 0
+    key = KEY
 
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng
@@ -123,6 +127,7 @@ class Versions:
     """A register whose writes are given versions."""
 
     process = 0
+    key = KEY
 
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng
@@ -158,6 +163,7 @@ class Lists:
     """Two lists that transactions append to and read."""
 
     process = 0
+    key = KEY
 
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng

@@ -15,6 +15,7 @@ Sources: Patterns of Distributed Systems ch. 22 and 23; Lamport (CACM 1978) on w
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from faultline.checkers.classic.misreads import accuse_misreads, writers
 from faultline.checkers.common.conclusion import Case, Conclusion
@@ -23,6 +24,9 @@ from faultline.checkers.common.words import client, told
 from faultline.harness.history import History
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import CheckResult
+
+if TYPE_CHECKING:
+    from faultline.checkers.incremental.causes import IncrementalCausalPairs
 
 __all__ = ["CausalPairsChecker"]
 
@@ -33,6 +37,12 @@ class CausalPairsChecker:
     """No read shows the right half of a pair without the left half that was written before it."""
 
     name = "causal-pairs"
+
+    def incremental(self) -> IncrementalCausalPairs:
+        """Return the twin that judges while a run goes on."""
+        from faultline.checkers.incremental.causes import IncrementalCausalPairs
+
+        return IncrementalCausalPairs()
 
     def check(self, history: History, _run: RunRecord | None = None) -> CheckResult:
         """Return the verdict on every pair of `history`."""

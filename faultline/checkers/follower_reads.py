@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from faultline.checkers.classic.misreads import MISREADS, misread, writers
 from faultline.checkers.classic.sessions import MONOTONIC_READS, READ_YOUR_WRITES
@@ -37,6 +37,9 @@ from faultline.checkers.common.words import client, counted, token, told
 from faultline.harness.history import OPEN, History
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import Cause, CheckResult
+
+if TYPE_CHECKING:
+    from faultline.checkers.incremental.follower_reads import IncrementalFollowerReads
 
 __all__ = ["STALENESS_BOUND", "FollowerReadsChecker"]
 
@@ -62,6 +65,13 @@ class FollowerReadsChecker:
         self._judged += [READ_YOUR_WRITES] * read_your_writes
         self._judged += [MONOTONIC_READS] * monotonic_reads
         self._judged += [STALENESS_BOUND] * bounded
+
+    def incremental(self) -> IncrementalFollowerReads:
+        """Return the twin that judges while a run goes on; it leaves the bound to the end."""
+        from faultline.checkers.incremental.follower_reads import IncrementalFollowerReads
+
+        own, monotonic = READ_YOUR_WRITES in self._judged, MONOTONIC_READS in self._judged
+        return IncrementalFollowerReads(read_your_writes=own, monotonic_reads=monotonic)
 
     def check(self, history: History, run: RunRecord) -> CheckResult:
         """Return the verdict on every key of `history`; of `run` the option with the bound is needed."""

@@ -14,7 +14,7 @@ from faultline.checkers.common.shape import wrong_shape
 from faultline.checkers.common.words import token, told
 from faultline.harness.history import History
 
-__all__ = ["Event", "Position", "Span", "Stream", "is_below", "known_events", "streams_of"]
+__all__ = ["Event", "Position", "Span", "Stream", "is_below", "is_drain", "known_events", "streams_of"]
 
 Position = tuple[int, int]
 """The index of an entry, and the place of an event among those of the entry."""
@@ -83,10 +83,14 @@ def streams_of(checker: str, history: History, expected: str) -> list[Stream]:
 
 def _expect_items(checker: str, history: History, row: int, expected: str) -> None:
     """Raise `UsageError` unless the drain in `row` answered the number of its watch and items of the known kinds."""
-    result = history.result[row]
-    is_drain = isinstance(result, dict) and "number" in result and isinstance(result.get("items"), list | tuple)
-    if not is_drain or not all(map(_is_item, result["items"])):
-        raise wrong_shape(checker, history, row, f"answered {told(result)}", expected)
+    if not is_drain(history.result[row]):
+        raise wrong_shape(checker, history, row, f"answered {told(history.result[row])}", expected)
+
+
+def is_drain(result: Any) -> bool:
+    """Return whether `result` has the number of a watch, and items of the known kinds."""
+    has_items = isinstance(result, dict) and "number" in result and isinstance(result.get("items"), list | tuple)
+    return has_items and all(map(_is_item, result["items"]))
 
 
 def _is_item(item: Any) -> bool:

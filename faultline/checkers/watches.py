@@ -34,7 +34,7 @@ the logs of several watchers.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from faultline.checkers.common.conclusion import Case, Conclusion
 from faultline.checkers.common.shape import expect_functions, wrong_shape
@@ -44,6 +44,9 @@ from faultline.harness.history import History
 from faultline.harness.revisions import WHOLE_ENTRY, change, change_after, revision
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import CheckResult
+
+if TYPE_CHECKING:
+    from faultline.checkers.incremental.watches import IncrementalWatches
 
 __all__ = ["WatchesChecker"]
 
@@ -56,6 +59,12 @@ class WatchesChecker:
     """Compares what watchers were told with each other, with the writers and with lists."""
 
     name = "watches"
+
+    def incremental(self) -> IncrementalWatches:
+        """Return the twin that judges while a run goes on."""
+        from faultline.checkers.incremental.watches import IncrementalWatches
+
+        return IncrementalWatches()
 
     def check(self, history: History, run: RunRecord) -> CheckResult:
         """Return the verdict on all watches of `history`; of `run` the time of the heal is needed."""

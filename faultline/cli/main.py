@@ -35,8 +35,10 @@ _VERBS = {
     "causes": "Tell which messages, timers, flushes and faults a violation needs.",
     "list": "List systems, workloads, faults, checkers, anomalies, planted bugs, patterns or plans.",
     "show": "Show a pattern: its promise, a diagram of it at work, a planted bug's counterexample.",
+    "story": "Tell chapters 1 and 2 of the book on real nodes, and what breaks when one thing is changed.",
     "init": "Write the skeleton of a store that plugs in, with tests that report what is missing.",
     "doctor": "Tell what this machine can do, and what is missing.",
+    "power": "Measure which share of generated bugs the default campaign finds.",
     "evidence": "Reproduce the known behaviour of real stores under faults.",
     "demo": "Find planted bugs, and show the correct system clean, in one command.",
 }

@@ -15,7 +15,7 @@ from faultline.cli.output import say
 if TYPE_CHECKING:
     from faultline.campaign.pipeline import Progress as CampaignProgress
 
-__all__ = ["campaign_progress", "line_now_and_then"]
+__all__ = ["campaign_progress", "line_now_and_then", "words_now_and_then"]
 
 _PLAIN_EVERY_S = 5.0
 
@@ -65,14 +65,20 @@ def _plain_lines() -> Show:
 def line_now_and_then(what: str) -> Callable[[int], None]:
     """Return a function to call with each number reached; every few seconds it prints `NUMBER what` on standard
     error."""
+    show = words_now_and_then()
+    return lambda number: show(f"{number} {what}")
+
+
+def words_now_and_then() -> Callable[[str], None]:
+    """Return a function to call with each step reached; every few seconds it prints it on standard error."""
     last_s = time.monotonic()
 
-    def tell(number: int) -> None:
+    def tell(words: str) -> None:
         nonlocal last_s
         now_s = time.monotonic()
         if now_s - last_s >= _PLAIN_EVERY_S:
             last_s = now_s
-            say(f"{number} {what}", err=True)
+            say(words, err=True)
 
     return tell
 

@@ -14,7 +14,7 @@ in one queue until the test delivers them; fsyncs are instant, and a kill loses 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from faultline.harness.invariant import Breach
@@ -55,19 +55,22 @@ class ClusterPorts(FakePorts):
 class HandCrankedCluster:
     """Nodes of `system`, the `queue` of messages between them, and their traces.
 
+    `size` is the number of nodes, which are then called athens, byzantium, cyrene, …, or their names.
     `options` are the system's, the rest have their defaults; `planted_bugs` are planted bugs, whose options come first.
     Messages to names that are no members, such as clients, arrive in `inbox`. `nodes` holds the nodes that live.
     """
 
     ports_type: type[ClusterPorts] = ClusterPorts
 
-    def __init__(self, system: NodeSystem, size: int = 3, planted_bugs: Iterable[str] = (), **options: str) -> None:
+    def __init__(
+        self, system: NodeSystem, size: int | Sequence[str] = 3, planted_bugs: Iterable[str] = (), **options: str
+    ) -> None:
         self.system = system
         self.planted_bugs = frozenset(planted_bugs)
         self.options = {
             name: value for bug in planted_bugs for name, value in system.planted_bugs[bug].options.items()
         } | options
-        self.members = tuple(map(NodeId, NODE_NAMES[:size]))
+        self.members = tuple(map(NodeId, NODE_NAMES[:size] if isinstance(size, int) else size))
         self.queue: list[tuple[str, str, Any]] = []
         self.cuts: set[tuple[str, str]] = set()
         self.events: list[tuple[str, Any]] = []
@@ -75,7 +78,7 @@ class HandCrankedCluster:
         self.breaches: list[Breach] = []
         self.inbox: dict[str, list[tuple[str, Any]]] = {}
         self.invariants = system.invariants()
-        self.ports = {name: self.ports_type(self, name) for name in self.members}
+        self.ports: dict[str, ClusterPorts] = {name: self.ports_type(self, name) for name in self.members}
         self.nodes: dict[str, Any] = {}
         for name in self.members:
             self.start(name)
@@ -165,7 +168,7 @@ class HandCrankedCluster:
         for name, ports in self.ports.items():
             ports.now_us = ends[name]
 
-    def _due(self, ends: dict[NodeId, int]) -> list[tuple[int, NodeId, Any]]:
+    def _due(self, ends: dict[str, int]) -> list[tuple[int, str, Any]]:
         """Return the next timer of each living node that rings before its end, with the time left then, as ≤ 0."""
         return [
             (timer.due_us - ends[name], name, timer)

@@ -17,6 +17,8 @@ A system adds commands of its own, and may put messages into its own words:
 
 from __future__ import annotations
 
+import itertools
+
 from faultline.harness.world.ports import NodeId
 from faultline.testing.transcript_player import BarePlayer, duration_us, options_in
 from faultline.testing.transcripts import CommandError
@@ -28,16 +30,17 @@ class TranscriptPlayer(BarePlayer):
     """Plays transcripts on clusters of one system."""
 
     def do_cluster(self, words: list[str]) -> None:
-        """cluster SIZE [OPTION=VALUE …] [bug=NAME]
+        """cluster SIZE|NODE … [OPTION=VALUE …] [bug=NAME]
 
-        Start athens, byzantium, cyrene, … with these options.
+        Start athens, byzantium, cyrene, …, or nodes of these names, with these options.
         """
-        size = words[0] if words else ""
-        if not size.isdigit():
+        names = list(itertools.takewhile(lambda word: "=" not in word, words))
+        size: int | list[str] = int(names[0]) if len(names) == 1 and names[0].isdigit() else names
+        if not size or (isinstance(size, list) and any(not name.isidentifier() for name in size)):
             raise self.misused("cluster")
-        options = options_in(words[1:])
+        options = options_in(words[len(names) :])
         bugs = tuple(filter(None, options.pop("bug", "").split(",")))
-        self.begin(self.new_cluster(int(size), bugs, options))
+        self.begin(self.new_cluster(size, bugs, options))
 
     def do_cut(self, words: list[str]) -> None:
         """cut NODE [FROM …]

@@ -10,11 +10,12 @@ from __future__ import annotations
 import difflib
 import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
 
+from faultline.harness.invariant import Breach
 from faultline.harness.system import NodeSystem
 from faultline.testing.hand_cranked import HandCrankedCluster, Matcher
 from faultline.testing.transcripts import CommandError
@@ -46,7 +47,9 @@ class BarePlayer:
         self._cluster: HandCrankedCluster | None = None
         self._events_told = 0
 
-    def new_cluster(self, size: int, planted_bugs: tuple[str, ...], options: dict[str, str]) -> HandCrankedCluster:
+    def new_cluster(
+        self, size: int | Sequence[str], planted_bugs: tuple[str, ...], options: dict[str, str]
+    ) -> HandCrankedCluster:
         """Return the cluster that the command `cluster` asks for."""
         if self.system is None:
             raise CommandError("the player was given no system")
@@ -116,6 +119,10 @@ class BarePlayer:
         cluster = self._cluster
         if cluster is not None and cluster.broken() and not (cluster.planted_bugs or self.breaches_shown):
             raise CommandError(f"{', '.join(cluster.broken())} broken; `show breaches` tells how")
+
+    def breaches(self) -> list[Breach]:
+        """Return the breaches of invariants on the present cluster so far; none before there is one."""
+        return [] if self._cluster is None else self._cluster.breaches
 
     def tell_events(self) -> None:
         """Print what the nodes traced since the last time."""

@@ -163,12 +163,25 @@ def without_java(stage: Stage) -> int:
     return stage.code("campaign", "--seeds", "0..1", env=os.environ | {"JAVA_HOME": str(stage.folder)})
 
 
+POWER = ("power", "--mutants", "1", "--runs", "1", "--system")
+SCENE = ("story", "competing-updates")
+
+
+def a_measurement_that_is_interrupted(stage: Stage) -> int:
+    process = stage.command(*POWER, "hostile", hostile="client:wait")
+    begun(stage.folder)
+    process.send_signal(signal.SIGINT)
+    return ended(process)[0]
+
+
 VACUOUS = ("run", "--faults", "kill", "--duration", "3", "--operations", "1", "--workers", "2")
 CONTRADICTION = ("run", "--planted-bug", "wall-clock-lease", "--option", "read_mode=log")
 
 PROVOKED: dict[str, Callable[[Stage], int]] = {
     "a run passes": lambda stage: stage.code(*RUN),
     "a verb that judges nothing has done its work": lambda stage: stage.code("list", "systems"),
+    "the power of a campaign is measured, however low it is": lambda stage: stage.code(*POWER, "quorum-register"),
+    "a changed paragraph of the story breaks another": lambda stage: stage.code(*SCENE, "--leave-out", "3"),
     "a reader closes the pipe before all is printed; the verdict stands": lambda stage: stage.code(
         *RUN, stdout=closed_pipe()
     ),
@@ -186,6 +199,10 @@ PROVOKED: dict[str, Callable[[Stage], int]] = {
     "an exploration comes to a schedule that violates": lambda stage: stage.code(
         "explore", "--system", "paxos-kv", "--planted-bug", "local-read"
     ),
+    "a run accuses the unchanged program while the power is measured": lambda stage: stage.code(
+        *POWER, "hostile", hostile="timer:raise"
+    ),
+    "a planted bug breaks a paragraph of the story": lambda stage: stage.code(*SCENE, "--plant", "dirty-read"),
     "an unknown name": lambda stage: stage.code("run", "--system", "consistent-cor"),
     "flags that contradict each other": lambda stage: stage.code(*CONTRADICTION),
     "a file that is no history": no_history,
@@ -197,6 +214,7 @@ PROVOKED: dict[str, Callable[[Stage], int]] = {
     "a campaign's name that is taken": a_name_that_is_taken,
     "a run on hosts is replayed without `--hosts`": on_unnamed_hosts,
     "a pipe that stays silent": a_silent_pipe,
+    "a mutant that the system does not have": lambda stage: stage.code(*POWER, "quorum-register", "--mutant", "none"),
     "a run whose faults met no operation (*vacuous*)": lambda stage: stage.code(*VACUOUS),
     "a campaign of which no run entered a [feature](campaign-plan.md#floors) that the promise rests on": lambda stage: (
         stage.code("campaign", "--faults", "partition", "--operations", "3", "--seeds", "0..24")
@@ -229,6 +247,7 @@ PROVOKED: dict[str, Callable[[Stage], int]] = {
     "SIGTERM": lambda stage: stage.signalled(signal.SIGTERM),
     "a signal to the whole group": lambda stage: stage.signalled(signal.SIGTERM, os.killpg),
     "a second signal": two_signals,
+    "a measurement of the power is interrupted": a_measurement_that_is_interrupted,
 }
 
 

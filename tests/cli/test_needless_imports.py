@@ -33,7 +33,9 @@ VERBS: dict[str, tuple[tuple[str, ...], int]] = {
     "causes": ((SHRUNK, "--runs", "8"), 1),
     "list": (("planted-bugs",), 0),
     "show": (("write-ahead-log",), 0),
+    "story": (("two-files",), 0),
     "init": (("store", "my-store"), 0),
+    "power": (("--system", "quorum-register", "--list"), 0),
     "evidence": ((), 0),
     "doctor": ((), 4),
 }

@@ -6,9 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from cluster_driver import Cluster, StaggeredPorts
-
 from faultline.harness.world.ports import NodeId
+from faultline.story.log_cluster import Cluster, StaggeredPorts
 from faultline.systems_under_test.patterns.data_partitioning.fixed_partitions import partition_of
 from faultline.systems_under_test.reference.coordinated_kv.controller import CONTROLLER
 from faultline.systems_under_test.reference.coordinated_kv.core_session import CoreSession

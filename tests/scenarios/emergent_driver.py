@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from cluster_driver import Cluster
-
+from faultline.story.log_cluster import Cluster
 from faultline.systems_under_test.patterns.cluster_management.emergent_leader import Membership
 from faultline.systems_under_test.reference.emergent.messages import ViewRequest, ViewResponse
 from faultline.systems_under_test.reference.emergent.system import EmergentLeader

@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from cluster_driver import Cluster, StaggeredPorts
-from transaction_driver import REFUSED, WAITS
-
 from faultline.harness.world.ports import NodeId
+from faultline.story.log_cluster import Cluster, StaggeredPorts
+from faultline.story.transaction_cluster import REFUSED, WAITS
 from faultline.systems_under_test.patterns.data_partitioning.transaction_messages import TransactionId, TransactionRef
 from faultline.systems_under_test.patterns.distributed_time.hybrid_clock import BEFORE_ALL
 from faultline.systems_under_test.reference.transactional_kv.group_messages import ToGroup, ToReplica

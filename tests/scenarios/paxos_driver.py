@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from cluster_driver import Cluster, Matcher
-
 from faultline.harness.world.ports import NodeId
+from faultline.story.log_cluster import Cluster, Matcher
 from faultline.systems_under_test.patterns.data_replication.paxos_proposer import ValueChosen
 from faultline.systems_under_test.patterns.data_replication.paxos_store import (
     AcceptRequest,

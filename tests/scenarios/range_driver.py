@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from cluster_driver import Cluster, StaggeredPorts
-
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import Outcome
 from faultline.harness.world.ports import NodeId
+from faultline.story.log_cluster import Cluster, StaggeredPorts
 from faultline.systems_under_test.patterns.data_partitioning.key_range_partitions import EVERYTHING, Partition
 from faultline.systems_under_test.reference.range_kv.system import RangeKv
 

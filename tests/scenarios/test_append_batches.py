@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from cluster_driver import Client, Cluster
 
+from faultline.story.log_cluster import Client, Cluster
 from faultline.systems_under_test.patterns.data_replication.replicated_log import ReplicationRequest
 from faultline.systems_under_test.reference.raft.append_batches import REQUEST_TOO_LARGE
 from faultline.systems_under_test.reference.raft.client import DEFINITE_ERRORS

@@ -7,8 +7,8 @@ and cyrene is Amber. Alice reads by Amber's clock and Bob by Blue's.
 from __future__ import annotations
 
 import pytest
-from clock_driver import SECOND_US, TITLE, ClockCluster, at, count
 
+from faultline.story.clock_cluster import SECOND_US, TITLE, ClockCluster, at, count
 from faultline.systems_under_test.patterns.distributed_time.clock_bound_wait import BoundedClock
 from faultline.systems_under_test.patterns.distributed_time.hybrid_clock import HybridTimestamp
 from faultline.systems_under_test.reference.timestamped_kv.node import CLOCK_TOO_FAR_AHEAD

@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 import pytest
-from cluster_driver import Client, Cluster
 
+from faultline.story.log_cluster import Client, Cluster
 from faultline.systems_under_test.patterns.data_replication.follower_handler import FollowerHandler
 from faultline.systems_under_test.patterns.data_replication.low_water_mark import SEVEN_WEEKS_US, LogCleaned
 from faultline.systems_under_test.patterns.data_replication.snapshot_installation import (

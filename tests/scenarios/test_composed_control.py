@@ -35,7 +35,7 @@ def others(*names: str) -> list[str]:
 # -- the controller ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.rows("X-S1")
+@pytest.mark.rows("X-S1", "SYS-S13")
 def test_when_the_controller_crashes_its_key_is_deleted_once_and_exactly_one_other_takes_the_lease() -> None:
     cluster = CoordinatedCluster().settled()
     jupiter = cluster.controller()
@@ -209,6 +209,7 @@ def test_a_leader_that_is_alone_in_sync_answers_when_its_own_disk_has_the_write(
     assert 1 in cluster.answers()
 
 
+@pytest.mark.rows("SYS-R10")
 def test_when_all_in_sync_are_dead_nobody_leads_until_one_of_them_is_back() -> None:
     cluster = CoordinatedCluster(replication_factor="3").settled()
     cluster.write(1, KEY, "kept")

@@ -10,9 +10,9 @@ from typing import Any
 from zlib import crc32
 
 import pytest
-from cluster_driver import Client, Cluster, StaggeredPorts
 from emergent_driver import TIMEOUT_MS, EmergentCluster
 
+from faultline.story.log_cluster import Client, Cluster, StaggeredPorts
 from faultline.systems_under_test.patterns.data_partitioning.fixed_partitions import assign_round_robin
 from faultline.systems_under_test.reference.gossip.system import Gossip
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from cluster_driver import Client, Cluster
+
+from faultline.story.log_cluster import Client, Cluster
 
 
 @pytest.mark.rows("CC-R10")

@@ -11,9 +11,9 @@ from typing import Any
 
 import msgspec
 import pytest
-from cluster_driver import ELECTION_TIMEOUT_US, HEARTBEAT_US, Client, Cluster, StaggeredPorts
 
 from faultline.harness.world.ports import NodeId
+from faultline.story.log_cluster import ELECTION_TIMEOUT_US, HEARTBEAT_US, Client, Cluster, StaggeredPorts
 from faultline.systems_under_test.patterns.data_replication.external_store_election import ExternalStoreElection, _Step
 from faultline.systems_under_test.patterns.data_replication.leader_and_followers import (
     GenerationAdopted,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from cluster_driver import ELECTION_TIMEOUT_US, Client, Cluster
 
+from faultline.story.log_cluster import ELECTION_TIMEOUT_US, Client, Cluster
 from faultline.systems_under_test.patterns.data_replication.raft_election import (
     PreVoteRequest,
     VoteRequest,

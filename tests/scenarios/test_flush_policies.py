@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from cluster_driver import Client, Cluster
+
+from faultline.story.log_cluster import Client, Cluster
 
 INTERVAL_US = 200_000
 

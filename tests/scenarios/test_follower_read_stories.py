@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from cluster_driver import HEARTBEAT_US, Client, Cluster
 
+from faultline.story.log_cluster import HEARTBEAT_US, Client, Cluster
 from faultline.systems_under_test.patterns.data_replication.replicated_log import ReplicationRequest
 from faultline.systems_under_test.reference.follower_reads.messages import (
     NOT_HEARD,

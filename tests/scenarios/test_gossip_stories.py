@@ -6,8 +6,8 @@ from typing import Any
 from zlib import crc32
 
 import pytest
-from cluster_driver import Cluster, StaggeredPorts
 
+from faultline.story.log_cluster import Cluster, StaggeredPorts
 from faultline.systems_under_test.reference.gossip.messages import GossipDigest, GossipStates, RoundBegun
 from faultline.systems_under_test.reference.gossip.system import Gossip
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from cluster_driver import ELECTION_TIMEOUT_US, HEARTBEAT_US, Cluster
 
 from faultline.harness.errors import UsageError
+from faultline.story.log_cluster import ELECTION_TIMEOUT_US, HEARTBEAT_US, Cluster
 from faultline.systems_under_test.patterns.data_replication.heartbeat import (
     HeartBeatScheduler,
     TimeoutBasedFailureDetector,

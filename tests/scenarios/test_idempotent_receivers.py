@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from cluster_driver import ELECTION_TIMEOUT_US, Client, Cluster
 
 from faultline.harness.outcome import CAS_MISMATCH
+from faultline.story.log_cluster import ELECTION_TIMEOUT_US, Client, Cluster
 from faultline.systems_under_test.reference.raft.key_value_store import (
     REQUEST_DISCARDED,
     UNKNOWN_SESSION,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from cluster_driver import Cluster
 
 from faultline.checkers import LinearizabilityChecker
 from faultline.harness.history import History
@@ -14,6 +13,7 @@ from faultline.harness.outcome import info, ok
 from faultline.harness.plan import Plan
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import CheckResult, Verdict
+from faultline.story.log_cluster import Cluster
 from faultline.systems_under_test.reference.quorum_register.coordinator import (
     NO_QUORUM_TO_ASK,
     NO_QUORUM_TO_STORE,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from cluster_driver import Client, Cluster
 
+from faultline.story.log_cluster import Client, Cluster
 from faultline.systems_under_test.patterns.cluster_management.lease import DUPLICATE_LEASE, NO_LEASE, STALE_TOKEN
 from faultline.systems_under_test.reference.coordination_service.system import CoordinationService
 from faultline.systems_under_test.reference.leases_and_watches.messages import (

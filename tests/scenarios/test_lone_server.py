@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from cluster_driver import ELECTION_TIMEOUT_US, HEARTBEAT_US, Client, Cluster
-
+from faultline.story.log_cluster import ELECTION_TIMEOUT_US, HEARTBEAT_US, Client, Cluster
 from faultline.systems_under_test.patterns.data_replication.lone_log import OwnCopyDurable
 from faultline.systems_under_test.patterns.data_replication.raft_election import VoteResponse
 from faultline.systems_under_test.reference.shared.client_messages import RegisterClientRequest

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from cluster_driver import ELECTION_TIMEOUT_US, Client, Cluster
+
+from faultline.story.log_cluster import ELECTION_TIMEOUT_US, Client, Cluster
 
 
 def watched(cluster: Cluster, name: str) -> list[str]:
@@ -23,7 +24,7 @@ def watched(cluster: Cluster, name: str) -> list[str]:
     return log
 
 
-@pytest.mark.rows("SUQ-S10", "SUQ-I1")
+@pytest.mark.rows("SUQ-S10", "SUQ-I1", "SYS-S9")
 def test_client_requests_and_acknowledgements_are_handled_one_at_a_time_in_the_order_they_came() -> None:
     cluster = Cluster()
     cluster.elect("athens")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from partition_driver import NAMES, PartitionCluster, assert_nothing_is_lost, with_names
 
+from faultline.story.partition_cluster import NAMES, PartitionCluster, assert_nothing_is_lost, with_names
 from faultline.systems_under_test.patterns.data_partitioning.cluster_directory import MembersFailed
 from faultline.systems_under_test.patterns.data_partitioning.fixed_partitions import partition_of
 from faultline.systems_under_test.reference.partitioned_kv.messages import (

@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-from cluster_driver import ELECTION_TIMEOUT_US, Client, Cluster
 
+from faultline.story.log_cluster import ELECTION_TIMEOUT_US, Client, Cluster
 from faultline.systems_under_test.patterns.data_replication.quorum import tolerated_failures
 
 SPLITS = [

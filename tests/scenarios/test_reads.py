@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from cluster_driver import Client, Cluster
 
+from faultline.story.log_cluster import Client, Cluster
 from faultline.systems_under_test.patterns.data_replication.replicated_log import ReplicationRequest
 
 LEASE_US = 200_000

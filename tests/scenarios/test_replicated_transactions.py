@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 from group_driver import GroupCluster, GroupTransaction, between_groups, replication
-from transaction_driver import ATHENS, BYZANTIUM, CYRENE, REFUSED, WAITS
 
 from faultline.harness.errors import UsageError
 from faultline.harness.world.ports import NodeId
+from faultline.story.transaction_cluster import ATHENS, BYZANTIUM, CYRENE, REFUSED, WAITS
 from faultline.systems_under_test.patterns.data_partitioning.transaction_locks import LockMode
 from faultline.systems_under_test.patterns.data_partitioning.transaction_messages import (
     CommitTransaction,

@@ -11,13 +11,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from cluster_driver import Client, Cluster
 
 from faultline.harness.judge import judge
 from faultline.harness.planning import RunRequest, make_plan
 from faultline.harness.run import run_simulated
 from faultline.harness.verdict import Verdict
 from faultline.registry import resolve
+from faultline.story.log_cluster import Client, Cluster
 from faultline.systems_under_test.patterns.data_replication.raft_election import RaftElection
 from faultline.systems_under_test.reference.consistent_core.system import ConsistentCore
 from faultline.systems_under_test.reference.raft.key_value_server import KeyValueServer

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from cluster_driver import Client, Cluster
 from communication_driver import SERVICE_US, TRIP_US, PipelineStory, outcome
 
+from faultline.story.log_cluster import Client, Cluster
 from faultline.systems_under_test.patterns.data_replication.replicated_log import ReplicationRequest
 from faultline.systems_under_test.patterns.node_communication.pipelined_sender import (
     REQUEST_TIMEOUT_US,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from cluster_driver import Client, Cluster
 
+from faultline.story.log_cluster import Client, Cluster
 from faultline.systems_under_test.reference.raft.key_value_store import (
     REQUEST_DISCARDED,
     UNKNOWN_SESSION,

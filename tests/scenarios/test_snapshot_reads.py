@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 import pytest
-from transaction_driver import ATHENS, BYZANTIUM, CYRENE, REFUSED, WAITS, Transaction, TransactionCluster
 
 from faultline.harness.errors import UsageError
+from faultline.story.transaction_cluster import (
+    ATHENS,
+    BYZANTIUM,
+    CYRENE,
+    REFUSED,
+    WAITS,
+    Transaction,
+    TransactionCluster,
+)
 from faultline.systems_under_test.patterns.data_partitioning.snapshot_reads import ReadBlocked
 from faultline.systems_under_test.patterns.data_partitioning.transaction_messages import PrepareTransaction, Vote
 from faultline.systems_under_test.patterns.distributed_time.hybrid_clock import HybridTimestamp

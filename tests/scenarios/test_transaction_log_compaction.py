@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from transaction_driver import ATHENS, BYZANTIUM, CYRENE, Transaction, TransactionCluster
 
+from faultline.story.transaction_cluster import ATHENS, BYZANTIUM, CYRENE, Transaction, TransactionCluster
 from faultline.systems_under_test.patterns.data_partitioning.transaction_client import (
     Answer,
     OutcomeUnknown,

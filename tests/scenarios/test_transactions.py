@@ -6,8 +6,16 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from transaction_driver import ATHENS, BYZANTIUM, CYRENE, REFUSED, WAITS, Transaction, TransactionCluster
 
+from faultline.story.transaction_cluster import (
+    ATHENS,
+    BYZANTIUM,
+    CYRENE,
+    REFUSED,
+    WAITS,
+    Transaction,
+    TransactionCluster,
+)
 from faultline.systems_under_test.patterns.data_partitioning.transaction_locks import LockMode
 from faultline.systems_under_test.patterns.data_partitioning.transaction_messages import (
     Acknowledged,

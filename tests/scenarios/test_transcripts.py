@@ -8,9 +8,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from transcript_script import Script
 
 from faultline.harness.invariant import Breach
+from faultline.story.log_player import LogPlayer
 from faultline.testing.transcripts import (
     CommandError,
     Step,
@@ -34,7 +34,7 @@ NOWHERE = Path("story.txt")
     ],
 )
 def test_a_transcript_gives_the_output_it_says(transcript: Transcript, request: pytest.FixtureRequest) -> None:
-    script = Script()
+    script = LogPlayer()
     check_transcript(transcript.path, script.execute, rewrite=request.config.getoption("--rewrite-transcripts"))
     script.finish()
 
@@ -48,7 +48,7 @@ def test_a_transcript_names_its_rows_and_tells_what_it_is_about(transcript: Tran
 
 
 def played(text: str) -> list[Step]:
-    return parse_transcript(NOWHERE, text).run(Script().execute).steps
+    return parse_transcript(NOWHERE, text).run(LogPlayer().execute).steps
 
 
 def test_a_transcript_that_expects_something_else_is_seen_to_differ() -> None:
@@ -62,7 +62,7 @@ def test_playing_a_transcript_keeps_comments_and_commands_and_adds_the_output() 
     assert transcript.rows == ("LOG-S3",)
     first, then = "cluster 3\n----\nok", "elect athens\n----\nathens leads generation 1"
     expected = f"# rows: LOG-S3\n# A story.\n\n{first}\n\n# Then.\n\n{then}\n"
-    assert transcript.run(Script().execute).text() == expected
+    assert transcript.run(LogPlayer().execute).text() == expected
     assert parse_transcript(NOWHERE, expected).text() == expected
 
 
@@ -88,11 +88,11 @@ def test_a_command_that_cannot_be_carried_out_says_why_and_where(line: str, says
 
 def test_a_transcript_without_a_cluster_says_how_to_begin() -> None:
     with pytest.raises(CommandError, match="the first command is `cluster 3`"):
-        Script().execute("heal")
+        LogPlayer().execute("heal")
 
 
 def test_a_broken_invariant_that_the_story_does_not_show_is_an_error() -> None:
-    script = Script()
+    script = LogPlayer()
     script.execute("cluster 3")
     script.cluster.breaches.append(Breach(invariant="LOG-I2", sentence="They differ.", time_us=0, node="athens"))
     with pytest.raises(CommandError, match="LOG-I2 broken; `show breaches` tells how"):
@@ -108,5 +108,5 @@ def test_a_comment_among_commands_is_refused() -> None:
 
 def test_every_command_is_explained_beside_the_rules_of_tests() -> None:
     readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
-    usages = Script.usages()
+    usages = LogPlayer.usages()
     assert [verb for verb in usages if f"| `{usages[verb]}` |" not in readme.replace("\\|", "|")] == []

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from cluster_driver import Cluster
 
 from faultline.harness.world.ports import NodeId
+from faultline.story.log_cluster import Cluster
 from faultline.systems_under_test.patterns.data_replication.version_vector import (
     EMPTY_VECTOR,
     ConflictError,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from cluster_driver import Client, Cluster
 
 from faultline.harness.world.ports import NodeId
+from faultline.story.log_cluster import Client, Cluster
 from faultline.systems_under_test.patterns.cluster_management.state_watch import EVENTS_COMPACTED, SLOW_WATCHER
 from faultline.systems_under_test.reference.coordination_service.system import CoordinationService
 from faultline.systems_under_test.reference.leases_and_watches.messages import (
@@ -92,7 +92,7 @@ def with_lease(cluster: Cluster, client: Client, *keys: str) -> int:
     return token
 
 
-@pytest.mark.rows("WA-S1", "WA-R4", "WA-R5", "WA-R10", "WA-R14", "WA-I3", "LS-R20", "WA-S5")
+@pytest.mark.rows("WA-S1", "WA-R4", "WA-R5", "WA-R10", "WA-R14", "WA-I3", "LS-R20", "WA-S5", "SYS-S13")
 def test_a_watcher_is_told_of_what_is_set_and_of_what_goes_with_a_lease() -> None:
     cluster, alice = led_by_athens()
     watcher = Watcher(cluster, "w").ask("athens")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from cluster_driver import ELECTION_TIMEOUT_US, HEARTBEAT_US, Client, Cluster
 
+from faultline.story.log_cluster import ELECTION_TIMEOUT_US, HEARTBEAT_US, Client, Cluster
 from faultline.systems_under_test.patterns.data_replication.generation_agreement import (
     GenerationPromised,
     NewGeneration,

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from faultline.checkers.classic.misreads import accuse_misreads
 from faultline.checkers.common.conclusion import Case, Conclusion
@@ -25,6 +25,9 @@ from faultline.checkers.common.words import client, counted, token, tokens, told
 from faultline.harness.history import History
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import CheckResult
+
+if TYPE_CHECKING:
+    from faultline.checkers.incremental.causes import IncrementalCausalReverse
 
 __all__ = ["CAUSAL_REVERSE", "CausalReverseChecker"]
 
@@ -37,6 +40,12 @@ class CausalReverseChecker:
     """A checker that a reader of a write sees all writes that were acknowledged before it began."""
 
     name = "causal-reverse"
+
+    def incremental(self) -> IncrementalCausalReverse:
+        """Return the twin that judges while a run goes on."""
+        from faultline.checkers.incremental.causes import IncrementalCausalReverse
+
+        return IncrementalCausalReverse()
 
     def check(self, history: History, run: RunRecord | None = None) -> CheckResult:
         """Return the verdict on every key of `history`; of `run` nothing is needed."""

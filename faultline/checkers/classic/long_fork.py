@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from faultline.checkers.common.conclusion import Case, Conclusion
 from faultline.checkers.common.shape import expect_functions, micro_operations, wrong_shape
@@ -24,6 +24,9 @@ from faultline.checkers.common.words import client, counted, token, told
 from faultline.harness.history import History
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import CheckResult
+
+if TYPE_CHECKING:
+    from faultline.checkers.incremental.forks import IncrementalLongForks
 
 __all__ = ["LONG_FORK", "LongForkChecker"]
 
@@ -38,6 +41,12 @@ class LongForkChecker:
     """A checker that all reads of a group of keys see the writes in one order."""
 
     name = "long-fork"
+
+    def incremental(self) -> IncrementalLongForks:
+        """Return the twin that judges while a run goes on."""
+        from faultline.checkers.incremental.forks import IncrementalLongForks
+
+        return IncrementalLongForks()
 
     def check(self, history: History, run: RunRecord | None = None) -> CheckResult:
         """Return the verdict on every group of `history`; of `run` nothing is needed."""

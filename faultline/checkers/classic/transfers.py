@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
+from typing import TYPE_CHECKING
 
 from faultline.checkers.classic.counter import bounds_of_reads
 from faultline.checkers.common.conclusion import Case, Conclusion
@@ -21,6 +22,9 @@ from faultline.checkers.common.words import client, counted, told
 from faultline.harness.history import History
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import CheckResult
+
+if TYPE_CHECKING:
+    from faultline.checkers.incremental.counters import IncrementalTransfers
 
 __all__ = ["BALANCE_OUT_OF_BOUNDS", "TransfersChecker"]
 
@@ -36,6 +40,12 @@ class TransfersChecker:
 
     def __init__(self, *, opening: Mapping[str, int] | None = None) -> None:
         self.opening = dict(opening or {})
+
+    def incremental(self) -> IncrementalTransfers:
+        """Return the twin that judges while a run goes on."""
+        from faultline.checkers.incremental.counters import IncrementalTransfers
+
+        return IncrementalTransfers(self.opening)
 
     def check(self, history: History, run: RunRecord | None = None) -> CheckResult:
         """Return the verdict on every account of every key of `history`; of `run` nothing is needed."""

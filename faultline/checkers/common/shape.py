@@ -13,7 +13,16 @@ from faultline.checkers.common.words import client, told
 from faultline.harness.errors import UsageError
 from faultline.harness.history import OPEN, History
 
-__all__ = ["elements", "ended", "expect_functions", "integer", "is_number", "micro_operations", "wrong_shape"]
+__all__ = [
+    "elements",
+    "ended",
+    "expect_functions",
+    "integer",
+    "is_number",
+    "micro_operations",
+    "steps_of",
+    "wrong_shape",
+]
 
 _COLLECTIONS = (list, tuple, set, frozenset)
 
@@ -56,8 +65,16 @@ def is_number(value: Any) -> bool:
 
 def micro_operations(checker: str, history: History, row: int, value: Any, expected: str) -> list[tuple[str, Any, Any]]:
     """Return `value` as micro-operations `[f, key, value]`; a colon before f, as EDN writes it, is dropped."""
-    if not isinstance(value, list | tuple) or not all(isinstance(m, list | tuple) and len(m) in (2, 3) for m in value):
+    steps = steps_of(value)
+    if steps is None:
         raise wrong_shape(checker, history, row, f"has {told(value)} where a list of [f, key, value] belongs", expected)
+    return steps
+
+
+def steps_of(value: Any) -> list[tuple[str, Any, Any]] | None:
+    """Return `value` as micro-operations `[f, key, value]`; None for another shape."""
+    if not isinstance(value, list | tuple) or not all(isinstance(m, list | tuple) and len(m) in (2, 3) for m in value):
+        return None
     return [(str(m[0]).removeprefix(":"), m[1], m[2] if len(m) == 3 else None) for m in value]
 
 

@@ -12,7 +12,8 @@ low-water mark. R rows are requirements, S rows scenarios, I rows invariants, M 
     [left_out]
     R9 = "why nothing shows it"
 
-`composed-scenarios.toml` holds rows of no single pattern, but of several joined in one system or story.
+`narratives.toml` holds the rows of chapters 1 and 2, and `composed-scenarios.toml` those of several patterns joined in
+one system or story.
 
 What shows a row is not written there: tests, invariants and planted bugs carry the ids themselves.
 `tools/row_evidence.py` gathers them into docs/reference/generated/rows.md, and a test fails when a row has none.
@@ -31,6 +32,7 @@ from faultline.systems_under_test.patterns.catalogue import PATTERNS
 
 __all__ = [
     "COMPOSED_SCENARIOS",
+    "NARRATIVES",
     "RequirementRowsError",
     "Requirements",
     "load_requirements",
@@ -39,6 +41,9 @@ __all__ = [
 
 COMPOSED_SCENARIOS = "composed-scenarios"
 """The name under which the rows of several patterns at once are found, where others have a pattern's slug."""
+
+NARRATIVES = "narratives"
+"""The name under which the rows of chapters 1 and 2 are found."""
 
 _ROW = re.compile(r"[RSIM][1-9][0-9]*[a-z]?")
 
@@ -64,11 +69,11 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def load_requirements() -> dict[str, Requirements]:
     """Return the rows of every pattern that has a file, by its slug, in the order of the book.
 
-    Composed scenarios last.
+    The narratives come first, composed scenarios last.
     """
     folder = files(__package__) / "requirements"
     found = {}
-    for slug in (*(pattern.slug for pattern in PATTERNS), COMPOSED_SCENARIOS):
+    for slug in (NARRATIVES, *(pattern.slug for pattern in PATTERNS), COMPOSED_SCENARIOS):
         file = folder / f"{slug}.toml"
         if file.is_file():
             found[slug] = parse_requirements(slug, file.read_text(encoding="utf-8"))

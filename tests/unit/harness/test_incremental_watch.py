@@ -17,6 +17,7 @@ from faultline.harness.run import run_simulated
 from faultline.harness.verdict import Verdict
 from faultline.registry import resolve
 from faultline.reports.terminal import run_lines
+from faultline.systems_under_test.patterns.data_replication import replicated_log
 
 REQUEST = RunRequest(
     system="consistent-core", faults=("partition", "kill"), seed=1, planted_bugs=("stale-read",), stop_at_violation=True
@@ -138,6 +139,9 @@ WATCHED = [
     ("transactional-kv", "bank"),
     *(("consistent-core", "sessions"), ("coordination-service", "locks")),
     *(("consistent-core", "append"), ("transactional-kv", "txn-append"), ("transactional-kv", "write-skew")),
+    *(("follower-reads", each) for each in ("follower-reads", "read-your-writes")),
+    ("consistent-core", "bounded-staleness"),
+    *(("coordination-service", "watches"), ("timestamped-kv", "causal-pairs"), ("transactional-kv", "long-fork")),
 ]
 
 
@@ -153,6 +157,79 @@ def test_runs_of_correct_systems_are_watched_and_never_stop(system, workload):
         assert record.stopped_by is None
         assert judgement.errors == []
         assert judgement.verdict is Verdict.PASS
+
+
+STOPPED_EARLY = {
+    "follower-reads": RunRequest(
+        system="follower-reads",
+        workload="follower-reads",
+        options={"read_from": "follower", "follower_reads": "session"},
+        faults=("leadership",),
+        planted_bugs=("stamp-ignored",),
+    ),
+    "watches": RunRequest(
+        system="coordination-service",
+        workload="watches",
+        faults=("leadership",),
+        planted_bugs=("watch-starts-live",),
+        seed=1,
+    ),
+    "causal-pairs": RunRequest(
+        system="timestamped-kv",
+        workload="causal-pairs",
+        faults=("clock",),
+        planted_bugs=("ignore-request-stamp",),
+        seed=2,
+    ),
+    "long-fork": RunRequest(
+        system="transactional-kv",
+        workload="long-fork",
+        options={"read_only": "snapshot"},
+        faults=("kill", "partition"),
+        planted_bugs=("clock-ignores-reads",),
+        seed=8,
+    ),
+    "transfers": RunRequest(
+        system="consistent-core",
+        workload="transfer",
+        faults=("retries",),
+        planted_bugs=("new-number-per-retry",),
+        seed=4,
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("checker", STOPPED_EARLY)
+def test_a_planted_bug_ends_a_run_early_and_the_check_of_the_shorter_history_confirms_it(checker):
+    record, judgement = ran(msgspec.structs.replace(STOPPED_EARLY[checker], stop_at_violation=True))
+    assert record.stopped_by.checker == checker
+    assert len(record.history) < len(record.plan.operations) / 2
+    assert judgement.errors == []
+    assert judgement.signature.startswith(f"{checker}/")
+    clean, judgement = ran(msgspec.structs.replace(STOPPED_EARLY[checker], stop_at_violation=True, planted_bugs=()))
+    assert clean.stopped_by is None
+    assert judgement.verdict is Verdict.PASS
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_broken", [True, False])
+def test_followers_that_show_another_order_end_a_run_early(monkeypatch, is_broken):
+    if is_broken:
+        monkeypatch.setattr(replicated_log, "quorum_index", max)
+    request = RunRequest(
+        system="follower-reads",
+        workload="sequential",
+        options={"read_from": "follower", "follower_reads": "plain"},
+        faults=("leadership",),
+        seed=3,
+        beyond_promise=True,
+        stop_at_violation=True,
+    )
+    record, judgement = ran(request)
+    assert judgement.errors == []
+    assert (record.stopped_by is not None and record.stopped_by.checker == "causal-reverse") is is_broken
+    assert (judgement.signature == "causal-reverse/causal-reverse") is is_broken
 
 
 def test_the_command_line_says_when_no_check_judges_while_the_run_goes_on(tmp_path, capsys):

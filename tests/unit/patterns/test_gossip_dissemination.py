@@ -69,7 +69,7 @@ def rounds_until_all_know(nodes: int, fanout: int, seed: int) -> int:
     return rounds
 
 
-@pytest.mark.rows("GO-S1", "GO-R5", "GO-R10")
+@pytest.mark.rows("GO-S1", "GO-R5", "GO-R10", "SYS-S13")
 def test_after_the_planets_have_talked_mars_knows_seven_facts_and_random_rounds_tell_the_rest() -> None:
     known = planets()
     pairs = [("mercury", "venus"), ("venus", "neptune"), ("jupiter", "mars"), ("uranus", "earth"), ("earth", "mars")]

@@ -72,9 +72,10 @@ class PaxosKv:
         "singular-update-queue",
     )
     functions = FUNCTIONS
-    # A round trip with two flushes must fit in a phase, or no proposer ever hears a quorum in time.
+    # A round trip with two flushes must fit in a phase, or no proposer ever hears a quorum in time. Rivals that return
+    # sooner than a round takes stop each other for ever: Paxos promises progress to a single proposer only.
     domains = Domains(
-        options={"phase_timeout_ms": ("100", "200")},
+        options={"phase_timeout_ms": ("100", "200"), "backoff_ms": ("20", "40")},
         weather={"latency_us_max": (600, 5_000, 10_000), "fsync_us_max": (200, 5_000, 10_000)},
     )
     options: Mapping[str, OptionDescription] = OPTIONS

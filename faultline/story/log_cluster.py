@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from faultline.harness.plan import NODE_NAMES
@@ -39,10 +40,11 @@ class Cluster(HandCrankedCluster):
     system_type: type[Any] = ConsistentCore
     ports_type: type[ClusterPorts] = StaggeredPorts
 
-    def __init__(self, size: int = 3, planted_bugs: tuple[str, ...] = (), **options: str) -> None:
+    def __init__(self, size: int | Sequence[str] = 3, planted_bugs: tuple[str, ...] = (), **options: str) -> None:
         self.election_timeout_us = 1_000 * int(options.get("election_timeout_ms", ELECTION_TIMEOUT_US // 1_000))
         self.heartbeat_us = 1_000 * int(options.get("heartbeat_interval_ms", HEARTBEAT_US // 1_000))
-        self.timeout_offset_us = {name: 10_000 * number for number, name in enumerate(NODE_NAMES[:size])}
+        names = NODE_NAMES[:size] if isinstance(size, int) else size
+        self.timeout_offset_us = {name: 10_000 * number for number, name in enumerate(names)}
         super().__init__(self.system_type(), size, planted_bugs, **options)
 
     # -- time -----------------------------------------------------------------------------------------------------
@@ -70,7 +72,7 @@ class Cluster(HandCrankedCluster):
         )
 
     def elect(self, name: str, match: Matcher = lambda *_: True) -> None:
-        """Make `name` the leader of whoever can hear it, delivering only what matches."""
+        """Make `name` the leader of all nodes that can hear it, delivering only what matches."""
         self.go_silent()
         for _ in range(3):
             self.time_out(name)
@@ -88,10 +90,10 @@ class Cluster(HandCrankedCluster):
         return [name for name in self.nodes if self.leads(name)]
 
     def generation(self, name: str) -> int:
-        return self.nodes[name].status().generation
+        return int(self.nodes[name].status().generation)
 
     def mark(self, name: str) -> int:
-        return self.nodes[name].log.high_water_mark.value
+        return int(self.nodes[name].log.high_water_mark.value)
 
     def log(self, name: str) -> list[int]:
         """The generations of the entries that the node's log still holds, in order."""

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 from zlib import crc32
-
-from cluster_driver import Cluster, StaggeredPorts
 
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import Outcome
 from faultline.harness.world.ports import NodeId
+from faultline.story.log_cluster import Cluster, StaggeredPorts
 from faultline.systems_under_test.patterns.data_partitioning.cluster_directory import (
     MigratePartitions,
     Migration,
@@ -22,7 +21,7 @@ from faultline.systems_under_test.reference.partitioned_kv.system import Partiti
 __all__ = ["NAMES", "PartitionCluster", "assert_nothing_is_lost", "read", "with_names"]
 
 
-class ChancePorts(StaggeredPorts):
+class _ChancePorts(StaggeredPorts):
     """Chance that depends on who asks and what for."""
 
     def uniform_us(self, stream: str, low_us: int, high_us: int) -> int:
@@ -33,9 +32,9 @@ class PartitionCluster(Cluster):
     """Nodes that host partitions, and clients that keep a table; time passes in milliseconds."""
 
     system_type = PartitionedKv
-    ports_type = ChancePorts
+    ports_type = _ChancePorts
 
-    def __init__(self, size: int = 3, planted_bugs: tuple[str, ...] = (), **options: str) -> None:
+    def __init__(self, size: int | Sequence[str] = 3, planted_bugs: tuple[str, ...] = (), **options: str) -> None:
         self.copies_of: Callable[[Any], int] = lambda _: 1
         super().__init__(size, planted_bugs, **{"partitions": "9", **options})
 
@@ -87,12 +86,12 @@ class PartitionCluster(Cluster):
 
     # -- clients ------------------------------------------------------------------------------------------------------
 
-    def client(self, name: str = "client-1", node: str = "athens") -> Any:
+    def client(self, name: str = "client-1") -> Any:
         if name not in self.nodes:
             self.ports[name] = self.ports_type(self, name)
-            self.ports[name].now_us = self.ports["athens"].now_us
+            self.ports[name].now_us = self.ports[self.members[0]].now_us
             self.nodes[name] = self.system.client(
-                self.ports[name], self.members, NodeId(node), self.options, self.planted_bugs
+                self.ports[name], self.members, self.members[0], self.options, self.planted_bugs
             )
             self.nodes[name].start()
             self.deliver(lambda source, target, _: name in (source, target))
@@ -124,7 +123,7 @@ NAMES = ("Alice", "Bob", "Mary", "Philip")
 
 def with_names(size: int = 3, **options: str) -> PartitionCluster:
     """A cluster that has assigned its partitions, and holds four names."""
-    cluster = PartitionCluster(size, **options)
+    cluster = PartitionCluster(size, (), **options)
     cluster.wait()
     for name in NAMES:
         assert cluster.ask("write", name, f"{name} 1").kind == "ok"
@@ -132,12 +131,14 @@ def with_names(size: int = 3, **options: str) -> PartitionCluster:
 
 
 def read(cluster: PartitionCluster, key: str, client: str = "client-1") -> Any:
+    """Return what the client reads at `key`, which must succeed."""
     outcome = cluster.ask("read", key, client=client)
     assert outcome.kind == "ok", outcome
     return outcome.value
 
 
 def assert_nothing_is_lost(cluster: PartitionCluster) -> None:
+    """Raise AssertionError unless all four names are there, with no invariant broken."""
     assert cluster.is_settled()
     assert [read(cluster, name, "client-2") for name in NAMES] == [f"{name} 1" for name in NAMES]
     assert cluster.broken() == []

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from cluster_driver import Cluster
-
 from faultline.harness.world.ports import NodeId
+from faultline.story.log_cluster import Cluster
 from faultline.systems_under_test.patterns.data_partitioning.transaction_locks import LockMode
 from faultline.systems_under_test.patterns.data_partitioning.transaction_messages import TransactionId, TransactionRef
 from faultline.systems_under_test.patterns.data_partitioning.transaction_records import Finished
@@ -26,6 +26,8 @@ from faultline.systems_under_test.reference.transactional_kv.messages import (
 from faultline.systems_under_test.reference.transactional_kv.options import host_of
 from faultline.systems_under_test.reference.transactional_kv.system import TransactionalKv
 
+__all__ = ["ATHENS", "BYZANTIUM", "CYRENE", "REFUSED", "WAITS", "Transaction", "TransactionCluster"]
+
 WAITS = "waits"
 REFUSED = "refused"
 
@@ -37,7 +39,7 @@ class TransactionCluster(Cluster):
 
     system_type = TransactionalKv
 
-    def __init__(self, size: int = 3, planted_bugs: tuple[str, ...] = (), **options: str) -> None:
+    def __init__(self, size: int | Sequence[str] = 3, planted_bugs: tuple[str, ...] = (), **options: str) -> None:
         super().__init__(size, planted_bugs, **options)
         self.numbers: dict[str, int] = {}
 
@@ -178,12 +180,12 @@ class Transaction:
         return self.cluster.value(self.name, self.commit_number)
 
     def commit(self) -> Any:
-        """Commit, with everybody who can hear it."""
+        """Commit, with all nodes that can hear it."""
         self.ask_commit()
         self.cluster.deliver()
         return self.outcome()
 
     def roll_back(self) -> None:
-        """Roll back, with everybody who can hear it."""
+        """Roll back, with all nodes that can hear it."""
         self.cluster.request(self.name, self.coordinator, AskRollback, self.id)
         self.cluster.deliver()

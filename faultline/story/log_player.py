@@ -1,27 +1,39 @@
-"""The player of this project's transcripts: `consistent-core` and other systems with a leader and a log.
+"""The player of stories about `consistent-core` and other systems with a leader and a log.
 
-It adds elections, clients and logs to the commands of `TranscriptPlayer`; tests/README.md explains them.
+It adds elections, clients, logs and the 183 widgets to the commands of `TranscriptPlayer`; tests/README.md explains
+them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
-
-from cluster_driver import Client, Cluster
-from transcript_words import entry_words, event_words, kinds_of, message_words
 
 from faultline.harness.world.ports import NodeId
 from faultline.registry import load_system
+from faultline.story.log_cluster import Client, Cluster
+from faultline.story.log_words import entry_words, event_words, kinds_of, message_words, stock_words
 from faultline.systems_under_test.patterns.data_replication.replicated_log import ReplicationRequest
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import NO_OP, LogEntry
 from faultline.systems_under_test.reference.shared.client_messages import CompareAndSet, GetValue, SetValue
+from faultline.systems_under_test.reference.shared.key_commands import Transfer
 from faultline.testing.hand_cranked import HandCrankedCluster
 from faultline.testing.transcript_commands import TranscriptPlayer
 from faultline.testing.transcript_player import LINK, options_in
 from faultline.testing.transcripts import CommandError
+from faultline.workloads.transfer import OPENING
+
+WIDGETS = "widgets"
+"""The key of the record that counts the widgets of each location."""
 
 
-class Script(TranscriptPlayer):
+__all__ = ["DEFAULT_SYSTEM", "WIDGETS", "LogPlayer"]
+
+DEFAULT_SYSTEM = "consistent-core"
+"""The system of a cluster for which none is named."""
+
+
+class LogPlayer(TranscriptPlayer):
     """One transcript being played, with its clients."""
 
     def __init__(self) -> None:
@@ -29,15 +41,17 @@ class Script(TranscriptPlayer):
         self.clients: dict[str, Client] = {}
 
     def do_cluster(self, words: list[str]) -> None:
-        """cluster SIZE [OPTION=VALUE …] [bug=NAME] [system=NAME]
+        """cluster SIZE|NODE … [OPTION=VALUE …] [bug=NAME] [system=NAME]
 
-        Start athens, byzantium, cyrene, … with these options.
+        Start athens, byzantium, cyrene, …, or nodes of these names, with these options.
         """
         super().do_cluster(words)
 
-    def new_cluster(self, size: int, planted_bugs: tuple[str, ...], options: dict[str, str]) -> HandCrankedCluster:
-        system = type(load_system(options.pop("system", "consistent-core")))
-        scripted = type("ScriptedCluster", (Cluster,), {"system_type": system})
+    def new_cluster(
+        self, size: int | Sequence[str], planted_bugs: tuple[str, ...], options: dict[str, str]
+    ) -> HandCrankedCluster:
+        system = type(load_system(options.pop("system", DEFAULT_SYSTEM)))
+        scripted: type[Cluster] = type("ScriptedCluster", (Cluster,), {"system_type": system})
         return scripted(size, planted_bugs, **options)
 
     def begin(self, cluster: HandCrankedCluster) -> None:
@@ -126,7 +140,7 @@ class Script(TranscriptPlayer):
         """
         name, node, key, value = self.exactly(4, words, "set")
         self.client(name).ask(self.running(node), SetValue(key, value))
-        self._told(name)
+        self.told(name)
 
     def do_get(self, words: list[str]) -> None:
         """get CLIENT NODE KEY
@@ -135,7 +149,7 @@ class Script(TranscriptPlayer):
         """
         name, node, key = self.exactly(3, words, "get")
         self.client(name).ask(self.running(node), GetValue(key))
-        self._told(name)
+        self.told(name)
 
     def do_cas(self, words: list[str]) -> None:
         """cas CLIENT NODE KEY EXPECTED VALUE
@@ -144,30 +158,55 @@ class Script(TranscriptPlayer):
         """
         name, node, key, expected, value = self.exactly(5, words, "cas")
         self.client(name).ask(self.running(node), CompareAndSet(key, expected, value))
-        self._told(name)
+        self.told(name)
 
     def do_ask_again(self, words: list[str]) -> None:
-        """ask-again CLIENT NODE NUMBER set KEY VALUE
+        """ask-again CLIENT NODE NUMBER set KEY VALUE | transfer AMOUNT FROM TO
 
-        Do the same for a write under a number used before.
+        Do the same for a write, or a transfer, under a number used before.
         """
-        name, node, number, _, key, value = self.exactly(6, words, "ask-again")
-        self.client(name).ask_again(self.running(node), int(number), SetValue(key, value))
-        self._told(name)
+        name, node, number, verb, *rest = words if len(words) > 5 else self.exactly(6, words, "ask-again")
+        command = SetValue(*self.exactly(2, rest, "ask-again")) if verb == "set" else self._transfer(rest, "ask-again")
+        self.client(name).ask_again(self.running(node), int(number), command)
+        self.told(name)
+
+    def do_stock(self, words: list[str]) -> None:
+        """stock CLIENT NODE
+
+        Write the 183 widgets of Boston, Philadelphia, London and Pune.
+        """
+        name, node = self.exactly(2, words, "stock")
+        self.client(name).ask(self.running(node), SetValue(WIDGETS, OPENING))
+        self.told(name)
+
+    def do_transfer(self, words: list[str]) -> None:
+        """transfer CLIENT NODE AMOUNT FROM TO
+
+        Send a transfer of widgets; print what NODE answers at once, and deliver nothing else.
+        """
+        name, node, *rest = self.exactly(5, words, "transfer")
+        self.client(name).ask(self.running(node), self._transfer(rest, "transfer"))
+        self.told(name)
+
+    def _transfer(self, words: list[str], verb: str) -> Transfer:
+        amount, source, target = self.exactly(3, words, verb)
+        if not amount.isdigit():
+            raise self.misused(verb)
+        return Transfer(WIDGETS, source, target, int(amount))
 
     def do_show(self, words: list[str]) -> None:
-        """show log|state|values|messages|marks|breaches [NODE …]
+        """show log|state|values|widgets|messages|marks|breaches [NODE …]
 
         Print what nodes hold, what is under way, which situations were reached, which invariants broke.
         """
-        views = {"log": self._log, "state": self._state, "values": self._values}
+        views = {"log": self._log, "state": self._state, "values": self._values, "widgets": self._widgets}
         what, *names = words or [""]
         if what in views:
             self.lines += [views[what](self.node(name)) for name in names or self.cluster.members]
         else:
             super().do_show(words)
 
-    def _told(self, client: str) -> None:
+    def told(self, client: str) -> None:
         """Print what the node said at once, if anything: answers wait in the queue like all messages."""
         self.tell_events()
         self.deliver(lambda _, target, __: target == client)
@@ -196,6 +235,12 @@ class Script(TranscriptPlayer):
             return f"{name}: down"
         values = self.cluster.values(name)
         return f"{name}: {', '.join(f'{key}={value}' for key, value in sorted(values.items())) or 'nothing'}"
+
+    def _widgets(self, name: str) -> str:
+        if name not in self.cluster.nodes:
+            return f"{name}: down"
+        stock = self.cluster.values(name).get(WIDGETS)
+        return f"{name}: {'no widgets yet' if stock is None else f'{stock_words(stock)}; {sum(stock.values())} in all'}"
 
 
 def _position(text: str) -> tuple[int, int]:

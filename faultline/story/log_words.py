@@ -15,12 +15,24 @@ from faultline.systems_under_test.patterns.data_replication import snapshot_inst
 from faultline.systems_under_test.patterns.data_replication.leader_reads import LeaseReadServed
 from faultline.systems_under_test.patterns.data_replication.low_water_mark import LogCleaned
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import NO_OP, LogEntry
+from faultline.systems_under_test.reference.consistent_core.forwarding import ForwardedAnswer, ForwardedRequest
 from faultline.systems_under_test.reference.shared import client_messages as client_side
+from faultline.systems_under_test.reference.shared.key_commands import Transfer
 from faultline.systems_under_test.reference.shared.trace_events import (
     EntryApplied,
     SnapshotTaken,
     StateRestored,
 )
+
+__all__ = [
+    "command_words",
+    "entry_words",
+    "event_words",
+    "kinds_of",
+    "message_words",
+    "stock_words",
+    "tag_words",
+]
 
 _COMMANDS: msgspec.msgpack.Decoder[client_side.LoggedCommand] = msgspec.msgpack.Decoder(client_side.LoggedCommand)
 
@@ -49,6 +61,10 @@ def _command_words(entry: LogEntry) -> str:
 
 def command_words(command: Any) -> str:
     """A client's command."""
+    if isinstance(command, Transfer):
+        return f"move {command.quantity} {command.source}→{command.target}"
+    if isinstance(command, client_side.SetValue) and isinstance(command.value, dict):
+        return f"set {command.key}: {stock_words(command.value)}"
     if isinstance(command, client_side.SetValue):
         return f"set {command.key}={command.value}"
     if isinstance(command, client_side.GetValue):
@@ -56,6 +72,25 @@ def command_words(command: Any) -> str:
     if isinstance(command, client_side.CompareAndSet):
         return f"cas {command.key}={command.expected}→{command.value}"
     return tag_words(command)
+
+
+def stock_words(stock: dict[str, int]) -> str:
+    """The widgets of each location."""
+    return ", ".join(f"{location} {count}" for location, count in stock.items())
+
+
+def _forwarded_words(message: ForwardedRequest) -> str:
+    return f"passes on for {message.client}: {_client_request_words(message.request)}"
+
+
+def _forwarded_answer_words(message: ForwardedAnswer) -> str:
+    return f"answer for {message.client}: {_MESSAGES.get(type(message.answer), tag_words)(message.answer)}"
+
+
+def _client_request_words(request: Any) -> str:
+    if isinstance(request, client_side.ClientRequest):
+        return f"#{request.request_number} {command_words(request.command)}"
+    return tag_words(request)
 
 
 def tag_words(message: Any) -> str:
@@ -115,7 +150,8 @@ def _vote_words(vote: raft.VoteResponse | raft.PreVoteResponse) -> str:
 
 
 def _response_words(response: client_side.ClientResponse) -> str:
-    result = response.error or ("ok" if response.value is None else response.value)
+    value = stock_words(response.value) if isinstance(response.value, dict) else response.value
+    result = response.error or ("ok" if value is None else value)
     return f"#{response.request_number} {result}"
 
 
@@ -137,6 +173,9 @@ _MESSAGES: dict[type, Callable[[Any], str]] = {
     raft.PreVoteResponse: _vote_words,
     client_side.ClientResponse: _response_words,
     client_side.RedirectToLeader: _redirect_words,
+    client_side.ClientRequest: _client_request_words,
+    ForwardedRequest: _forwarded_words,
+    ForwardedAnswer: _forwarded_answer_words,
 }
 
 
@@ -164,7 +203,7 @@ def _cleaned_words(node: str, event: LogCleaned) -> str | None:
 
 _CHANGES: dict[type, Callable[[str, Any], str | None]] = {
     election.BecameLeader: lambda node, event: f"{node} leads generation {event.generation}",
-    election.SteppedDown: lambda node, event: f"{node} leads no longer",
+    election.SteppedDown: lambda node, _: f"{node} leads no longer",
     replication.EntriesTruncated: _cut_words,
     SnapshotTaken: lambda node, event: f"{node} takes a snapshot of entry {event.index}",
     StateRestored: _restored_words,

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from cluster_driver import Cluster, StaggeredPorts
-
 from faultline.harness.world.ports import NodeId
+from faultline.story.log_cluster import Cluster, StaggeredPorts
 from faultline.systems_under_test.patterns.distributed_time.hybrid_clock import BEFORE_ALL, HybridTimestamp
 from faultline.systems_under_test.reference.timestamped_kv.messages import (
     ReadAt,
@@ -60,16 +59,19 @@ class ClockCluster(Cluster):
 
     def stamp_of(self, client: str) -> HybridTimestamp | None:
         """The stamp of the client's last acknowledged write."""
-        return self._answer(client, WriteResponse, "stamp")
+        stamp: HybridTimestamp | None = self._answer(client, WriteResponse, "stamp")
+        return stamp
 
     def error_of(self, client: str) -> str | None:
-        return self._answer(client, WriteResponse, "error")
+        error: str | None = self._answer(client, WriteResponse, "error")
+        return error
 
     def read_time(self, client: str, node: str, seen: HybridTimestamp = BEFORE_ALL) -> HybridTimestamp:
         """The time at which `node` would let the client read."""
         self.hand(client, node, TimeRequest(self._next(client), seen))
         self.deliver()
-        return self.inbox[client][-1][1].read_time
+        time: HybridTimestamp = self.inbox[client][-1][1].read_time
+        return time
 
     def read_at(
         self, client: str, owner: str, read_time: HybridTimestamp, limit_us: int = 0, key: str = TITLE
@@ -98,7 +100,8 @@ class ClockCluster(Cluster):
 
     @property
     def _numbers(self) -> dict[str, int]:
-        return self.__dict__.setdefault("numbers", {})
+        numbers: dict[str, int] = self.__dict__.setdefault("numbers", {})
+        return numbers
 
     def _next(self, client: str) -> int:
         self._numbers[client] = self._numbers.get(client, 0) + 1

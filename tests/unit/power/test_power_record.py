@@ -1,0 +1,35 @@
+"""The recorded measurements: the README and the reference tell their figures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from faultline.power.result import Power
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture
+def records(monkeypatch: pytest.MonkeyPatch) -> list[Power]:
+    monkeypatch.syspath_prepend(ROOT / "tools")
+    import power_page
+
+    return power_page.read_records()
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/reference/power.md"])
+def test_the_shares_that_a_page_tells_are_those_of_the_records(page, records):
+    text = (ROOT / page).read_text("utf-8")
+    assert {power.system for power in records} == {"quorum-register", "paxos-kv"}
+    for power in records:
+        assert f"{power.any.found} of {power.any.of}" in text
+        assert f"{power.clients.found} of {power.any.found}" in text
+
+
+def test_records_are_whole_and_accuse_no_unchanged_program(records):
+    for power in records:
+        assert not power.alarms
+        assert len(power.mutants) >= 10
+        assert power.interrupted or not power.missing
