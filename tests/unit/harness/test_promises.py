@@ -93,11 +93,15 @@ def refusal(**asked: Any) -> UsageError:
         ),
         (
             {"system": "quorum-register", "workload": "read-write", "faults": ("kill",), "weather": {"stale": "0.01"}},
-            "executes a stale one again",
+            "executes one that comes again",
         ),
         (
             {"system": "quorum-kv", "workload": "siblings", "faults": ("power",), "weather": {"stale": "0.01"}},
-            "executes a stale one again",
+            "executes one that comes again",
+        ),
+        (
+            {"system": "quorum-kv", "workload": "siblings", "faults": ("kill",), "weather": {"duplicate": "0.1"}},
+            "executes one that comes again",
         ),
         ({"system": "partitioned-kv", "options": {"late_nodes": "1"}}, "fewer than minimum_cluster_size=3"),
         ({"system": "coordinated-kv", "faults": ("fast-node",), "nodes": 6}, "no lease has a margin"),

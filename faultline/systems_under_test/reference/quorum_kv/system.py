@@ -17,11 +17,11 @@ converge) are judged from the history.
 any kind, except with `versions=last-write-wins`.
 
 *Does not tolerate.* To be taken for a register: reads may go back and forth between siblings, nothing is linearizable.
-`versions=last-write-wins` loses acknowledged updates, with honest clocks too, and so does an application that keeps one
-of several values (`conflicts=largest`): expected anomalies. Without `read_repair` replicas may stay apart for ever.
-`versions=client-id` grows a vector entry for every client. A write that comes stale to a node that has restarted is
-made again (see `leaderless_node`). Deletion, hinted handoff and growing clusters are not here; the log is not
-compacted.
+`versions=last-write-wins` loses acknowledged updates, with honest clocks too, and so does an application that keeps
+one of several values (`conflicts=largest`): expected anomalies. Without `read_repair` replicas may stay apart for
+ever. `versions=client-id` grows a vector entry for every client. A write that comes again to a node that has
+restarted, stale or repeated by the network, is made again (see `leaderless_node`). Deletion, hinted handoff and
+growing clusters are not here; the log is not compacted.
 
 *Workloads.* `siblings`; with `conflicts=union` also `cart`.
 

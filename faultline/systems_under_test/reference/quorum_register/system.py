@@ -22,9 +22,9 @@ hold one value. RWL-I1 and RWL-I4, see `leaderless_node`.
 
 *Does not tolerate.* A compare-and-set: reads and writes are all that quorums alone can make linearizable, anything
 that decides needs consensus. Quorums that do not overlap (write_quorum + read_quorum ≤ n) read old values, and
-`write_back` `later` or `off` lets time run backwards for readers: both are expected anomalies. Stale writes at nodes
-that restart: a coordinator forgets the requests that it has carried out, and carries a stale one out again under a new
-stamp. The writers of the paper choose their stamps themselves, and never restart.
+`write_back` `later` or `off` lets time run backwards for readers: both are expected anomalies. Writes that come again,
+stale or repeated, to nodes that restart: a coordinator forgets the requests that it has carried out, and carries one
+out again under a new stamp. The writers of the paper choose their stamps themselves, and never restart.
 
 *Workloads.* `read-write`.
 

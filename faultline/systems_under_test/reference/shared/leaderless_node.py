@@ -55,10 +55,11 @@ _RESTARTS = frozenset({"kill", "power-off"})
 
 
 def reason_of_forgotten_requests(asked: Asked) -> str | None:
-    """Return in a clause why a write may be executed twice: requests come stale to nodes that restart; else None."""
-    if not asked.weather.stale or asked.fault_kinds.isdisjoint(_RESTARTS):
+    """Return in a clause why a write may be executed twice: requests come again to nodes that restart; else None."""
+    comes_again = asked.weather.stale or asked.weather.duplicate
+    if not comes_again or asked.fault_kinds.isdisjoint(_RESTARTS):
         return None
-    return "a node that restarts forgets which requests it has executed, and executes a stale one again"
+    return "a node that restarts forgets which requests it has executed, and executes one that comes again"
 
 
 class _Sweep(msgspec.Struct, frozen=True):
