@@ -310,9 +310,24 @@ _BLACKOUT = Package(
     (Recipe("power-off", ("all",), long_share=0.0), Recipe("power-off", ("majority",), long_share=0.1)),
 )
 
+# What a crash takes was written in the last moments before it, so that it takes many crashes to meet a mistake there. A
+# kill leaves in the cache what the next loss of power takes.
+_POWER_CYCLES = Package(
+    "power-cycles",
+    "takes power from all or most hosts for moments, over and over, and kills processes between",
+    (
+        Recipe("power-off", ("all",), long_share=0.0),
+        Recipe("power-off", ("majority",), long_share=0.0),
+        Recipe("power-off", ("one", "leader"), long_share=0.0),
+        Recipe("kill", ("all", "majority"), long_share=0.0),
+        Recipe("kill", ("one", "leader"), long_share=0.0),
+    ),
+    pace=0.3,
+)
+
 _DISK = Package(
     "disk",
-    "fills disks up, turns them read-only and lets them stall (on hosts of namespaces)",
+    "fills disks up, turns them read-only and lets them stall (on hosts of namespaces, and in the simulated world)",
     (
         Recipe("disk-full", ("one", "leader", "minority")),
         Recipe("disk-read-only", ("one", "leader", "minority")),
@@ -340,7 +355,7 @@ _FOLLOWERS = Package(
 
 _FSYNC = Package(
     "fsync",
-    "lets fsync fail while everything else of the disk works (on hosts)",
+    "lets fsync fail while everything else of the disk works (on hosts, and in the simulated world)",
     (
         Recipe("fsync-fail", ("leader",)),
         Recipe("fsync-fail", ("one", "follower")),
@@ -353,7 +368,7 @@ _FAMILIES = (_PARTITION, _KILL, _PAUSE, _CLOCK, _PACKET)
 _COMPOUNDS = (_LEADERSHIP, _DURABILITY, _CLOCKS, _SKEW, _GENTLE_DRIFT, _FAST_NODE, _RUNAWAY, _RETRIES, _RESTARTS)
 _FOR_SOME_WORLDS = (
     *(_LOSS, _WIRE, _CONNECTIONS, _LINK_DOWN, _FREEZE, _SQUEEZE, _STEPS),
-    *(_POWER, _BLACKOUT, _DISK, _FSYNC),
+    *(_POWER, _BLACKOUT, _POWER_CYCLES, _DISK, _FSYNC),
 )
 
 _ALL = Package("all", "every fault that every world can inject", combined(_FAMILIES).recipes)

@@ -47,8 +47,8 @@ def test_the_local_world_has_an_actuator_for_each_capability_it_is_known_for(tmp
 
 
 def test_a_capability_that_the_world_lacks_is_refused_by_name() -> None:
-    with pytest.raises(HarnessError, match="lacks the capability disk-full"):
-        simulated().fault_port.actuator("disk-full")
+    with pytest.raises(HarnessError, match="lacks the capability freeze"):
+        simulated().fault_port.actuator("freeze")
 
 
 def test_a_node_that_was_killed_while_it_was_paused_is_not_mended_of_its_pause() -> None:
@@ -73,3 +73,30 @@ def test_power_that_is_there_is_not_given_back_to_a_node_that_was_killed() -> No
     assert port.actuators["kill"].probe([ATHENS]) == {ATHENS: True}
     port.actuators["power-off"].mend([ATHENS])
     assert ATHENS in port.nodes_up()
+
+
+@pytest.mark.parametrize(("capability", "setting"), [("disk-read-only", "read-only"), ("fsync-fail", True)])
+def test_a_node_that_ends_of_its_disk_is_no_finding_and_runs_again_when_the_disk_is_mended(
+    capability: str, setting: object
+) -> None:
+    world = simulated()
+    port = world.fault_port
+    actuator = port.actuator(capability)
+    leader = port.leader()
+    assert leader is not None
+    actuator.strike([leader], setting)
+    assert actuator.probe([leader]) == {leader: setting}
+    with pytest.raises(OSError, match="Read-only|Input/output"):
+        write_durably(world, leader)
+    world.hosts[leader].guard(lambda: write_durably(world, leader))
+    assert (leader not in port.nodes_up(), world.trace.breaches()) == (True, [])
+    actuator.mend([leader])
+    assert leader in port.nodes_up()
+    world.hosts[leader].guard(lambda: world.hosts[NodeId("nobody")])
+    assert [breach.invariant for breach in world.trace.breaches()] == ["node-crash"]
+
+
+def write_durably(world: SimulatedWorld, node: NodeId) -> None:
+    storage = world.hosts[node].storage
+    storage.append("file", b"content")
+    storage.fsync("file")

@@ -58,8 +58,10 @@ __all__ = [
 CAPABILITIES = ("cut", "loss", "delay", "duplicate", "kill", "pause", "clock-step", "clock-drift")
 """The capabilities that the simulated and the local world share."""
 
-SIMULATED_CAPABILITIES = (*CAPABILITIES, "power-off")
-"""The capabilities of the simulated world: its disks forget what was not synced when the power goes."""
+_DISK_CAPABILITIES = ("power-off", "disk-full", "disk-read-only", "disk-stall", "fsync-fail")
+
+SIMULATED_CAPABILITIES = (*CAPABILITIES, *_DISK_CAPABILITIES)
+"""The capabilities of the simulated world: its disks fail, and forget what was not synced when the power goes."""
 
 LOCAL_CAPABILITIES = (*CAPABILITIES, "rate", "connection-kill", "connection-reset")
 """The capabilities of the local world, which has bytes and connections."""
@@ -71,11 +73,7 @@ HOST_CAPABILITIES = (
     "freeze",
     "cpu-squeeze",
     "memory-squeeze",
-    "power-off",
-    "disk-full",
-    "disk-read-only",
-    "disk-stall",
-    "fsync-fail",
+    *_DISK_CAPABILITIES,
 )
 """The capabilities that only hosts have, each host as far as its kernel and its programs allow."""
 

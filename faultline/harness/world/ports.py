@@ -109,6 +109,9 @@ class Storage(Files, Protocol):
     A journaled disk loses a suffix at a time, torn anywhere, and syncs names with each file. A disk behind a page cache
     keeps any part, and syncs names only with the folder: a creation, a rename and a deletion are durable after the next
     `fsync_folder`. Code that is right on both syncs the folder after each.
+
+    In the simulated world a disk under a fault raises OSError: a write may then have been carried out in part, and what
+    an fsync failed to make durable no later one need do. A process that lets the error pass ends.
     """
 
     def fsync(self, file: str) -> None:

@@ -26,6 +26,7 @@ def refusal(**asked: Any) -> UsageError:
         ({"options": {"read_mode": "stale"}}, "any server answers reads at once"),
         ({"system": "follower-reads"}, "followers answer, and may be behind"),
         ({"options": {"flush_policy": "never"}, "faults": ("kill",)}, "loses what it had acknowledged"),
+        ({"options": {"flush_policy": "never"}, "faults": ("fsync",)}, "loses what it had acknowledged"),
         ({"options": {"read_mode": "leader-lease"}, "faults": ("runaway-clocks",)}, "no leader's lease has a margin"),
         (
             {"system": "coordination-service", "workload": "locks", "options": {"fencing": "off"}},

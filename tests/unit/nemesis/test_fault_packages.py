@@ -14,7 +14,7 @@ from faultline.nemesis.partition import SHAPES
 SEEDS = range(60)
 START_US, END_US = 600_000, 4_600_000
 SLOW = ["fail-over", "followers"]
-STEADY = [name for name in PACKAGES if name not in ("restarts", *SLOW)]
+STEADY = [name for name in PACKAGES if name not in ("restarts", "power-cycles", *SLOW)]
 FAMILY = {
     "partition": "links", "kill": "processes", "pause": "processes", "clock-step": "clocks", "clock-strobe": "clocks",
     "clock-drift": "clocks", "connection-kill": "connections", "connection-reset": "connections",
@@ -29,8 +29,8 @@ def test_the_packages_are_there_under_their_names() -> None:
     families = ["partition", "kill", "pause", "clock", "packet"]
     compounds = ["leadership", "durability", "clocks", "skew", "gentle-drift", "fast-node", "runaway-clocks"]
     compounds += ["retries", "restarts", "all"]
-    elsewhere = ["loss", "wire", "connections", "link-down", "freeze", "squeeze", "steps", "power", "blackout", "disk"]
-    elsewhere += ["fsync"]
+    elsewhere = ["loss", "wire", "connections", "link-down", "freeze", "squeeze", "steps", "power", "blackout"]
+    elsewhere += ["power-cycles", "disk", "fsync"]
     assert list(PACKAGES) == [*families, *compounds, *elsewhere, *SLOW]
     assert all(package.name == name and package.summary for name, package in PACKAGES.items())
     everywhere = {kind for kind, nemesis in NEMESES.items() if nemesis.needs <= set(CAPABILITIES)}

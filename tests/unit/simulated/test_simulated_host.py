@@ -216,3 +216,27 @@ def test_a_stepped_wall_clock_leaves_the_monotonic_one_alone_and_reset_puts_it_r
     clock.reset()
     assert (clock.offset_us(), clock.rate_ppm()) == (0, 0)
     assert clock.monotonic_us() == 110_000
+
+
+def test_a_message_behind_an_fsync_of_a_stalled_disk_leaves_when_the_disk_is_mended():
+    pair = Pair(fsync_us=500)
+    pair.athens.disk.strike("stalled")
+    pair.athens.storage.append("log", b"x")
+    pair.athens.storage.fsync("log")
+    pair.athens.network.send("byzantium", Note(1))
+    assert pair.run(50_000) == []
+    pair.athens.mend_disk()
+    assert pair.run() == [(1, 51_000)]
+
+
+def test_the_fsync_that_hung_when_a_node_was_killed_ends_nothing_of_the_next_process():
+    pair = Pair(fsync_us=500)
+    pair.athens.disk.strike("stalled")
+    pair.athens.storage.fsync("log")
+    pair.run(5_000)
+    pair.athens.kill()
+    pair.athens.start(Recorder)
+    pair.athens.storage.fsync("log")
+    pair.athens.network.send("byzantium", Note(2))
+    pair.athens.mend_disk()
+    assert pair.run() == [(2, 6_500)]

@@ -29,8 +29,8 @@ def test_a_system_that_acknowledges_before_it_syncs_loses_writes_and_the_correct
     assert Verdict.VIOLATION in {judged(seed, "ack-before-fsync") for seed in seeds}
 
 
-def test_disks_are_not_struck_here_and_that_is_said() -> None:
-    request = RunRequest(system="consistent-core", faults=("disk",))
+def test_a_fault_that_needs_a_kernel_is_refused_here_by_name() -> None:
+    request = RunRequest(system="consistent-core", faults=("freeze",))
     parts = resolve(request)
-    with pytest.raises(UsageError, match="simulated world cannot inject disk-"):
+    with pytest.raises(UsageError, match="simulated world cannot inject freeze"):
         run_simulated(make_plan(request, parts), parts)

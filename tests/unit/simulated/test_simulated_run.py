@@ -77,11 +77,11 @@ def test_a_plan_that_asks_for_a_fault_this_world_lacks_is_refused_by_name():
     class Greedy:
         def __init__(self, nemesis):
             self.nemesis = nemesis
-            self.needs = frozenset({"disk-full"})
+            self.needs = frozenset({"freeze"})
 
         def __getattr__(self, name):
             return getattr(self.nemesis, name)
 
     greedy = replace(parts, nemeses={kind: Greedy(nemesis) for kind, nemesis in parts.nemeses.items()})
-    with pytest.raises(UsageError, match=r"cannot inject kill: it lacks disk-full"):
+    with pytest.raises(UsageError, match=r"cannot inject kill: it lacks freeze"):
         run_simulated(plan, greedy)

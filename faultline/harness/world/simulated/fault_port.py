@@ -1,7 +1,7 @@
 """The fault port of the simulated world: faults take effect at once, and probes look at the thing itself.
 
-Messages there have no size, no checksum and one ordered channel per link, and disks only serve. So there are no
-actuators for rates, corruption, reordering, connections, disks and limits, and such faults are refused by name.
+Messages there have no size, no checksum and one ordered channel per link. So there are no actuators for rates,
+corruption, reordering, connections and limits, and such faults are refused by name.
 """
 
 from __future__ import annotations
@@ -22,6 +22,11 @@ def simulated_fault_port(hosts: Hosts, network: SimulatedNetwork, build: BuildNo
     """Return the fault port of one simulated world."""
     quality = _quality(network)
     processes = _Processes(hosts, build)
+    disk = one_by_one(
+        lambda node, state: hosts[node].disk.strike(state),
+        lambda node: hosts[node].disk.state,
+        processes.mend_disk,
+    )
     actuators: Actuators = {
         "cut": switch(
             lambda link: network.set_cut(*link, True),
@@ -36,6 +41,14 @@ def simulated_fault_port(hosts: Hosts, network: SimulatedNetwork, build: BuildNo
             lambda node: hosts[node].pause(), lambda node: hosts[node].paused, lambda node: hosts[node].resume()
         ),
         "power-off": switches(processes.power_off, lambda _: processes.without_power, processes.power_on),
+        "disk-full": disk,
+        "disk-read-only": disk,
+        "disk-stall": disk,
+        "fsync-fail": switch(
+            lambda node: hosts[node].disk.fail_syncs(),
+            lambda node: hosts[node].disk.syncs_fail,
+            processes.allow_syncs,
+        ),
         "clock-step": one_by_one(
             lambda node, delta_us: hosts[node].clock.step(delta_us),
             lambda node: hosts[node].clock.offset_us(),
@@ -88,6 +101,20 @@ class _Processes:
 
     def is_dead(self, node: NodeId) -> bool:
         return self._hosts[node].node is None
+
+    def mend_disk(self, node: NodeId) -> None:
+        """Bring the disk into order, and start the node when it has ended of it."""
+        host = self._hosts[node]
+        if host.disk.state != "well":
+            host.mend_disk()
+            self.restart(node)
+
+    def allow_syncs(self, node: NodeId) -> None:
+        """Let fsyncs succeed again, and start the node when it has ended of a failure."""
+        host = self._hosts[node]
+        if host.disk.syncs_fail:
+            host.disk.syncs_fail = False
+            self.restart(node)
 
     def power_off(self, nodes: Sequence[NodeId]) -> None:
         """End all `nodes` in the same moment, and lose what was not synced."""

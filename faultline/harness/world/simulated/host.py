@@ -14,6 +14,7 @@ from typing import Any
 
 from faultline.harness.world.ports import Node, NodeId, Storage
 from faultline.harness.world.simulated.clock import SimulatedClock
+from faultline.harness.world.simulated.failing_disk import FailingDisk
 from faultline.harness.world.simulated.network import SimulatedNetwork
 from faultline.harness.world.simulated.scheduler import Scheduler
 from faultline.harness.world.simulated.storage import Disk, DiskSync, SimulatedDisk
@@ -80,7 +81,7 @@ class SimulatedHost:
         self.node_id = NodeId(name)
         self.scheduler = scheduler
         self.clock = SimulatedClock(scheduler, drift_ppm)
-        self.disk: Disk = SimulatedDisk() if disk is None else disk
+        self.disk = FailingDisk(SimulatedDisk() if disk is None else disk, salt(seed, "full-disk", name))
         self.storage: Storage = _StoragePort(self)
         self.links = network.links_from(name)
         self.network = _NetworkPort(self)
@@ -98,12 +99,14 @@ class SimulatedHost:
         self._syncs_done = 0
         self._sync: DiskSync | None = None
         self._sync_covers = 0
+        self._sync_hangs = False
         self._waiting: deque[tuple[int, NodeId, Any]] = deque()
         network.register(name, self.deliver)
 
     def start(self, build: BuildNode) -> None:
         """Start the process: a node with empty memory over what the disk still holds."""
         assert self.node is None, f"{self.node_id} already runs"
+        self.disk.begin_process()
         self.node = build(self)
         self.guard(self.node.start)
 
@@ -126,6 +129,7 @@ class SimulatedHost:
         self._waiting.clear()
         self._syncs_wanted = self._syncs_done = 0
         self._sync = None
+        self._sync_hangs = False
 
     def pause(self) -> None:
         """Stop the process where it stands."""
@@ -197,6 +201,9 @@ class SimulatedHost:
         """End the fsync that `incarnation` began: its data are durable, and the messages behind it leave."""
         if incarnation != self.incarnation or self._sync is None:
             return
+        if self.disk.state == "stalled":
+            self._sync_hangs = True
+            return
         if self.paused:
             self.deferred.append((self.end_sync, (incarnation,)))
             return
@@ -209,6 +216,13 @@ class SimulatedHost:
             self.links[to].send(message)
         if self._syncs_wanted > covered:
             self._begin_sync()
+
+    def mend_disk(self) -> None:
+        """Serve every write again, and end the fsync that hung."""
+        self.disk.state = "well"
+        if self._sync_hangs:
+            self._sync_hangs = False
+            self.scheduler.at(self.scheduler.now_us, self.end_sync, self.incarnation)
 
     def syncs_now(self, incarnation: int) -> bool:
         """Return whether the fsync that this incarnation began may end now."""

@@ -54,6 +54,10 @@ class _Inode:
         self.changes.append(_Change(stamp, size, data))
         self.content[size:] = data
 
+    def forget(self) -> None:
+        """Count all pages as clean, though what they hold is not on the disk."""
+        self.changes.clear()
+
     def settle(self, barrier: int) -> None:
         """Make durable what was changed before the sync of that number was asked for."""
         count = _before(self.changes, barrier)
@@ -92,7 +96,8 @@ def _before(changes: list[_Change], barrier: int) -> int:
 
 def _after(content: bytes, changes: Iterable[_Change]) -> bytes:
     for change in changes:
-        content = content[: change.size] + change.data
+        # What a failed sync never wrote reads as zeros, once something behind it was.
+        content = content[: change.size].ljust(change.size, b"\0") + change.data
     return content
 
 
@@ -182,6 +187,12 @@ class PageCacheDisk:
         self._names_asked = len(self._name_changes)
         self._wanted.append((self._asked, None))
         return True
+
+    def forget_unsynced(self, file: str) -> None:
+        """Let a sync of `file` fail: no later one makes durable what this one should have."""
+        inode = self._names.get(file)
+        if inode is not None:
+            inode.forget()
 
     def want_names_again(self) -> None:
         """Let the next `want_folder_sync` ask for all names that are not durable; files are wanted until they are."""

@@ -36,6 +36,12 @@ class Disk(Files, Protocol):
     def want_folder_sync(self) -> bool:
         """Remember that names are to be made durable by the next sync; return False when that takes none."""
 
+    def want_names_again(self) -> None:
+        """Let the next `want_folder_sync` ask for all names that are not durable."""
+
+    def forget_unsynced(self, file: str) -> None:
+        """Let a sync of `file` fail: whether a later one makes durable what this one did not is the disk's nature."""
+
     def begin_sync(self) -> DiskSync:
         """Start a sync of all that is wanted."""
 
@@ -137,6 +143,13 @@ class SimulatedDisk:
         changed, self._names_changed = self._names_changed, False
         return changed
 
+    def want_names_again(self) -> None:
+        """Count the names as changed since the last sync."""
+        self._names_changed = True
+
+    def forget_unsynced(self, file: str) -> None:
+        """Keep everything: a journal writes it down with the next sync."""
+
     def begin_sync(self) -> Sync:
         """Start a sync of all wanted files as they are now."""
         sync = Sync(self, [(file, len(file.changes)) for file in self._wanted], dict(self._names))
@@ -170,4 +183,4 @@ class Sync:
     def put_off(self) -> None:
         disk = self._disk
         disk._wanted = [*(file for file, _ in self._files if file not in disk._wanted), *disk._wanted]
-        disk._names_changed = True
+        disk.want_names_again()

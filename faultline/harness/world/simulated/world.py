@@ -100,6 +100,8 @@ class SimulatedWorld:
     def _note_crash(self, node: str, error: BaseException) -> None:
         if isinstance(error, UsageError):
             raise error
+        if self.hosts[NodeId(node)].disk.struck:
+            return
         sentence = f"{node} crashed of its own: {type(error).__name__}: {error}."
         self.trace.report(Breach(invariant="node-crash", sentence=sentence, time_us=self.scheduler.now_us, node=node))
 

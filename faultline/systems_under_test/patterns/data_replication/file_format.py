@@ -24,6 +24,7 @@ Not Created Equal" (OSDI 2014) on the traces that a crash leaves of an append; `
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from zlib import crc32
 
 __all__ = [
@@ -117,11 +118,13 @@ def read_record(data: bytes, salt: int, position: int) -> bytes | None:
     return payload if crc32(payload, crc32(_PLACE.pack(salt, position, length))) == checksum else None
 
 
-def record_positions(data: bytes, salt: int, start: int = 0) -> tuple[list[int], int]:
-    """Return where the valid records from `start` on begin in a file's content, and the position after the last."""
+def record_positions(
+    data: bytes, salt: int, start: int = 0, read: Callable[[bytes, int, int], bytes | None] = read_record
+) -> tuple[list[int], int]:
+    """Return where the records from `start` on that `read` finds valid begin, and the position after the last."""
     positions: list[int] = []
     position = start
-    while (payload := read_record(data, salt, position)) is not None:
+    while (payload := read(data, salt, position)) is not None:
         positions.append(position)
         position += HEADER_BYTES + len(payload)
     return positions, position

@@ -25,7 +25,8 @@ valid ones is `CorruptLog`.
 
 *Checkers.* Invariants LDR-I1 (one leader per generation), LDR-I2 (one vote), GEN-I1, GEN-I2; linearizability.
 
-*Planted bugs.* `vote-twice` (LDR-M6) overrides `_may_vote`, `forget-votes` (GEN-M3) `_persist`; `old-leader-obeyed`
+*Planted bugs.* `vote-twice` (LDR-M6) overrides `_may_vote`, `forget-votes` (GEN-M3) `_persist`, as do `vote-not-synced`
+(GEN-M10), `vote-overwritten-in-place` (GEN-M8) and `vote-renamed-without-folder-sync` (GEN-M9); `old-leader-obeyed`
 (GEN-M1), `old-heartbeats-obeyed` (GEN-M2) and `own-generation-on-entries` (GEN-M4) ignore the number elsewhere.
 GEN-M8 and GEN-M9 are subclasses in the tests.
 
@@ -96,7 +97,7 @@ class GenerationClock:
             last = msgspec.msgpack.decode(read_record(data, _SALT, positions[-1]) or b"", type=_Promise)
             self.generation, self.voted_for = last.generation, last.voted_for
         if self._size > COMPACT_BYTES:
-            self._compact()
+            self._replace(self.generation, self.voted_for)
         self.adopt(generation_min)
 
     def adopt(self, generation: int) -> bool:
@@ -136,18 +137,21 @@ class GenerationClock:
 
     def _persist(self, generation: int, voted_for: str | None) -> None:
         """Append the promise and flush it: messages that are sent from now on wait for it."""
-        record = _record(generation, voted_for, self._size)
-        self._storage.append(self._file, record)
+        self._append(generation, voted_for)
         self._storage.fsync(self._file)
         self._sync_name()
+
+    def _append(self, generation: int, voted_for: str | None) -> None:
+        record = _record(generation, voted_for, self._size)
+        self._storage.append(self._file, record)
         self._size += len(record)
 
     def _sync_name(self) -> None:
         self._storage.fsync_folder()
 
-    def _compact(self) -> None:
-        """Replace the log by its last record; a crash leaves either the old file or the new one."""
-        record = _record(self.generation, self.voted_for, 0)
+    def _replace(self, generation: int, voted_for: str | None) -> None:
+        """Replace the log by one record; a crash leaves either the old file or the new one."""
+        record = _record(generation, voted_for, 0)
         replacement = f"{self._file}.new"
         self._storage.write(replacement, record)
         self._storage.fsync(replacement)

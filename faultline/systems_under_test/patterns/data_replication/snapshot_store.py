@@ -25,7 +25,7 @@ fit into memory twice.
 *Checkers.* Invariants LWM-I1 and LWM-I5; linearizability.
 
 *Planted bugs.* `snapshot-index-of-last-appended` (LWM-M1), `clean-before-snapshot-is-durable` (LWM-M2),
-`snapshot-without-answers` (LWM-M9). LWM-M10 and LWM-M11 are subclasses in the tests.
+`snapshot-without-answers` (LWM-M9), `snapshot-not-synced` (LWM-M10). LWM-M10 and LWM-M11 are subclasses in the tests.
 
 Sources: Patterns of Distributed Systems ch. 5, "Snapshot based Low-Water Mark"; Ongaro and Ousterhout (2014) 7; the
 snapshot files of etcd and ZooKeeper, which also keep older ones.
@@ -168,8 +168,7 @@ class SnapshotStore:
         if decode_snapshot(self._storage.read(temporary), temporary) != snapshot:
             raise CorruptSnapshot(f"{temporary} does not read back as it was written.")
         self._storage.rename(temporary, file)
-        self._storage.fsync(file)
-        self._sync_name()
+        self._sync_name(file)
         self.newest = snapshot
         self._indexes.append(snapshot.index)
         self._drop_oldest()
@@ -179,7 +178,8 @@ class SnapshotStore:
         self._storage.write(temporary, content)
         self._storage.fsync(temporary)
 
-    def _sync_name(self) -> None:
+    def _sync_name(self, file: str) -> None:
+        self._storage.fsync(file)
         self._storage.fsync_folder()
 
     def drop_before(self, index: int) -> None:

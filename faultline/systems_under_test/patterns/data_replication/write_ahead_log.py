@@ -28,9 +28,10 @@ that it called flushed. Duplicate commands are entries like any others; ignoring
 *Checkers.* Linearizability; invariants WAL-I1, WAL-I3, LOG-I1, LOG-I2, GEN-I2.
 
 *Planted bugs.* `ack-before-fsync` (the reply does not wait for the flush), `apply-by-own-clock` (WAL-M8: applying
-depends on more than the log), `no-truncate-on-conflict`. WAL-M1 to WAL-M7 are subclasses in the tests, each beside the
-correct log or store: apply before append, answer before the flush, no checksum, replay that appends, a torn tail left
-in place, no duplicate detection.
+depends on more than the log), `no-truncate-on-conflict`, `checksum-not-checked` (WAL-M4), `torn-tail-kept` (WAL-M6),
+`failed-sync-passed-over` (WAL-M9), `short-write-not-noticed` (WAL-M10). WAL-M1 to WAL-M7 are also subclasses in the
+tests, each beside the correct log or store: apply before append, answer before the flush, no checksum, replay that
+appends, a torn tail left in place, no duplicate detection.
 
 Sources: Patterns of Distributed Systems ch. 3; Mohan et al., "ARIES" (TODS 1992); the logs of etcd and ZooKeeper.
 Entries below the low-water mark are discarded (WAL-R12): a log then begins after it, and a request for an earlier entry

@@ -15,6 +15,7 @@ from faultline.systems_under_test.patterns.data_replication.replicated_log impor
 from faultline.systems_under_test.patterns.node_communication.batch_queue import BatchQueue
 from faultline.systems_under_test.patterns.node_communication.request_pipeline import RequestPipeline
 from faultline.systems_under_test.reference.consistent_core import (
+    disk_planted_bugs,
     election_planted_bugs,
     replicated_log_planted_bugs,
     session_planted_bugs,
@@ -283,5 +284,6 @@ BUGS = _BUGS.with_those_of(
     election_planted_bugs.BUGS,
     session_planted_bugs.BUGS,
     storage_planted_bugs.BUGS,
+    disk_planted_bugs.BUGS,
 )
 """All planted bugs of the system."""

@@ -33,7 +33,7 @@ the order of updates per server; its stale reads are expected.
 `commit-old-generation`, `no-duplicate-detection`, `wall-clock-lease`, `no-truncate-on-conflict`; of communication
 `no-in-flight-limit`, `places-not-released`, `batch-without-linger-timer`, `oversize-blocks-batch`,
 `ack-batch-before-flush`, `late-answer-taken`; those of the log, the mark and the reads in
-`replicated_log_planted_bugs`, those of log files and snapshots in `storage_planted_bugs`.
+`replicated_log_planted_bugs`, those of log files and snapshots in `storage_planted_bugs` and `disk_planted_bugs`.
 
 Variants: `find_leader=forward`, where servers pass requests on (`forwarding`); the read modes; elections.
 

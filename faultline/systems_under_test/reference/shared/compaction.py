@@ -109,6 +109,7 @@ class Compaction:
 
     snapshot_mark: type[SnapshotMark] = SnapshotMark
     cleaner: type[LogCleaner] = LogCleaner
+    snapshot_store: type[SnapshotStore] = SnapshotStore
 
     def __init__(
         self,
@@ -127,7 +128,7 @@ class Compaction:
         self._log = log
         self._store = store
         self._enter = enter
-        self._snapshots = SnapshotStore(ports.storage, retained=settings.snapshots_retained)
+        self._snapshots = self.snapshot_store(ports.storage, retained=settings.snapshots_retained)
         self._sender = SnapshotSender(
             ports.network, ports.node_id, settings.snapshot_chunk_bytes, 4 * settings.heartbeat_interval_us
         )
