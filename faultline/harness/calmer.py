@@ -133,7 +133,7 @@ def _needed(plan: Plan) -> int:
 
 
 def _workers_named(plan: Plan) -> set[int]:
-    return {one.worker for one in (*plan.operations, *answers_needed(plan))}
+    return {one.worker for one in plan.operations} | {one.worker for one in answers_needed(plan)}
 
 
 def _numbered(operation: PlannedOperation, numbers: Mapping[int, int]) -> PlannedOperation:
