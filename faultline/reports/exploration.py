@@ -26,7 +26,7 @@ def exploration_lines(found: Exploration, plan: Plan) -> list[str]:
 
 def _proved(found: Exploration, plan: Plan) -> str:
     if found.violation is not None:
-        return f"Violation: with {_decisions(found.violation)}, {found.sentence}"
+        return f"Violation: {found.sentence} The schedule has {_decisions(found.violation)}."
     scope = f"{plan.system} on {len(plan.nodes)} nodes with {len(plan.operations)} operations, seed {plan.seed}"
     if not found.complete:
         return (

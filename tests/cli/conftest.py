@@ -1,17 +1,43 @@
 """Fixtures of the command-line tests."""
 
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from real_commands import COMMAND, Command, plug_in
 
+from faultline.cli.main import main
 from faultline.harness.judge import judge
 from faultline.harness.planning import RunRequest, make_plan
 from faultline.harness.run import run_simulated
 from faultline.harness.verdict import Verdict
 from faultline.registry import resolve
+
+
+class Ended(NamedTuple):
+    """The end of a command: exit code, standard output and standard error."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def faultline(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., Ended]:
+    """Run the command in an empty folder, in this process."""
+    monkeypatch.chdir(tmp_path)
+
+    def command(*arguments: str) -> Ended:
+        with pytest.raises(SystemExit) as ended:
+            main(arguments)
+        captured = capsys.readouterr()
+        return Ended(int(ended.value.code or 0), captured.out, captured.err)
+
+    return command
 
 
 @pytest.fixture(scope="session")

@@ -14,23 +14,8 @@ from faultline.campaign.journal import Ending, Journal, write_record
 from faultline.campaign.layout import CampaignFolder, create_campaign_folder
 from faultline.campaign.matrix import CampaignPlan
 from faultline.campaign.simulate import SimulationJob, run_unit
-from faultline.cli.main import main
 
 Command = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def faultline(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
-    """Runs the command in an empty folder, in this process: exit code, standard output, standard error."""
-    monkeypatch.chdir(tmp_path)
-
-    def command(*arguments: str) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as ended:
-            main(arguments)
-        captured = capsys.readouterr()
-        return int(ended.value.code or 0), captured.out, captured.err
-
-    return command
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ LOSING = CampaignPlan(
     seeds_per_task=4,
     keep_per_signature=1,
 )
-"""What this bug loses, only invariants see: clients read what they wrote."""
+"""A bug whose losses only invariants see: clients read what they wrote."""
 
 CLEAN = msgspec.structs.replace(LOSING, name="clean", planted_bugs=((),), seeds="0..3", seeds_per_task=2)
 

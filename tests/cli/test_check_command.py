@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import shlex
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from faultline.cli.main import main
 from faultline.harness.history import History
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import ok
@@ -20,21 +20,13 @@ BAD = GOOD[:-2] + " {:type :invoke, :process 1, :f :read} {:type :ok, :process 1
 
 
 @pytest.fixture
-def check(tmp_path, capsys, monkeypatch):
-    """Runs `faultline check` in a folder with a good, a bad, a broken and an empty history."""
-    monkeypatch.chdir(tmp_path)
+def check(faultline):
+    """Run `faultline check` in a folder with a good, a bad, a broken and an empty history."""
     Path("good.edn").write_text(GOOD)
     Path("bad.edn").write_text(BAD)
     Path("broken.edn").write_text(GOOD[:-3])
     Path("empty.edn").write_text("")
-
-    def command(*arguments: str):
-        with pytest.raises(SystemExit) as ended:
-            main(("check", *arguments))
-        captured = capsys.readouterr()
-        return int(ended.value.code or 0), captured.out, captured.err
-
-    return command
+    return partial(faultline, "check")
 
 
 _TXNS = [(key, after) for key, after in zip("abcdefghij", "bcdefghija")]
@@ -221,16 +213,9 @@ def test_hostile_values_are_shown_without_effect(check):
 
 
 @pytest.fixture
-def verify(check, capsys):
-    """Runs `faultline verify` in the same folder."""
-
-    def command(*arguments: str):
-        with pytest.raises(SystemExit) as ended:
-            main(("verify", *arguments))
-        captured = capsys.readouterr()
-        return int(ended.value.code or 0), captured.out, captured.err
-
-    return command
+def verify(check, faultline):
+    """Run `faultline verify` in the same folder."""
+    return partial(faultline, "verify")
 
 
 def test_a_proof_of_a_pass_is_verified(check, verify):

@@ -6,12 +6,10 @@ import json
 import shutil
 import sys
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 import pytest
 
-from faultline.cli.main import main
 from faultline.cli.serving import serving
 from faultline.cli.single_run import carry_out, replay_line
 from faultline.harness.history import History
@@ -30,27 +28,6 @@ WORKLOADS = tuple(sorted(workloads()))
 _FOREIGN = ("watches", "key-watches", "locks")
 _OF_STORES = ("queue",)
 """Workloads that only real stores serve."""
-
-
-class Answer(NamedTuple):
-    """The exit code of the command, and its output."""
-
-    code: int
-    out: str
-    err: str
-
-
-@pytest.fixture
-def command(capsys):
-    """Runs a command line that begins with `faultline`."""
-
-    def run(*arguments: str) -> Answer:
-        with pytest.raises(SystemExit) as ended:
-            main(arguments)
-        captured = capsys.readouterr()
-        return Answer(int(ended.value.code or 0), captured.out, captured.err)
-
-    return run
 
 
 @pytest.fixture(scope="module")
@@ -110,10 +87,10 @@ def judgement_in(folder: Path):
 
 
 @pytest.mark.parametrize("workload", WORKLOADS)
-def test_the_command_that_a_report_offers_judges_the_run_again_as_it_was_judged(workload, stored, command):
+def test_the_command_that_a_report_offers_judges_the_run_again_as_it_was_judged(workload, stored, faultline):
     judged = judgement_in(stored(workload))
     program, *offered = run_values(recovered(stored(workload)).record, judged)["recheck"].split(" ")
-    answer = command(*offered, "--json")
+    answer = faultline(*offered, "--json")
     told = json.loads(answer.out)
     assert (program, answer.code) == ("faultline", exit_code(judged.verdict))
     assert (told["verdict"], told["sentence"]) == (judged.verdict.value, judged.sentence)
@@ -122,15 +99,15 @@ def test_the_command_that_a_report_offers_judges_the_run_again_as_it_was_judged(
 
 
 @pytest.mark.parametrize("workload", _FOREIGN)
-def test_the_history_of_a_run_is_judged_as_its_folder_is(workload, stored, command):
+def test_the_history_of_a_run_is_judged_as_its_folder_is(workload, stored, faultline):
     folder = stored(workload)
-    of_folder, of_file = command("check", str(folder)), command("check", str(folder / "history.jsonl"))
+    of_folder, of_file = faultline("check", str(folder)), faultline("check", str(folder / "history.jsonl"))
     assert of_folder.code == of_file.code == exit_code(judgement_in(folder).verdict)
     assert of_folder.out.removeprefix(str(folder)) == of_file.out.removeprefix(str(folder / "history.jsonl"))
 
 
-def test_it_is_said_which_checkers_judged_and_what_was_taken_from_the_verdict(stored, command):
-    first, *rest = command("check", str(stored("watches"))).out.splitlines()
+def test_it_is_said_which_checkers_judged_and_what_was_taken_from_the_verdict(stored, faultline):
+    first, *rest = faultline("check", str(stored("watches"))).out.splitlines()
     assert first.startswith(f"{stored('watches')}: pass: No violation: ")
     assert (
         rest[0]
@@ -139,12 +116,12 @@ def test_it_is_said_which_checkers_judged_and_what_was_taken_from_the_verdict(st
     assert "Taken from verdict.json: breaches of invariants (0), errors of the harness (0)" in rest[1]
 
 
-def test_of_several_histories_each_has_one_line(stored, command):
-    answer = command("check", str(stored("watches")), str(stored("locks")))
+def test_of_several_histories_each_has_one_line(stored, faultline):
+    answer = faultline("check", str(stored("watches")), str(stored("locks")))
     assert len(answer.out.splitlines()) == 2
 
 
-def test_a_violation_that_only_the_workload_knows_is_found_again(own, command):
+def test_a_violation_that_only_the_workload_knows_is_found_again(own, faultline):
     folder = own("watches")
     lines = [json.loads(line) for line in (folder / "history.jsonl").read_text().splitlines()]
     told = next(
@@ -152,93 +129,93 @@ def test_a_violation_that_only_the_workload_knows_is_found_again(own, command):
     )
     told["value"]["items"].reverse()
     (folder / "history.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    answer = command("check", str(folder))
+    answer = faultline("check", str(folder))
     assert (answer.code, answer.out.split(": ")[1]) == (1, "violation")
     assert "it judged another history" in answer.out
     assert "Left out: availability, invariants" in answer.out
 
 
-def test_a_breach_that_the_run_reported_stays_one(own, command):
+def test_a_breach_that_the_run_reported_stays_one(own, faultline):
     folder = own("locks")
     judged = json.loads((folder / "verdict.json").read_text())
     breach = {"checker": "invariants", "anomaly": "LDR-I1", "sentence": "Two leaders.", "time_us": 7, "node": "athens"}
     judged["checks"][-1] |= {"verdict": "violation", "findings": [breach]}
     judged |= {"verdict": "violation", "findings": [breach]}
     (folder / "verdict.json").write_text(json.dumps(judged))
-    answer = command("check", str(folder), "--json")
+    answer = faultline("check", str(folder), "--json")
     told = json.loads(answer.out)
     assert (answer.code, told["verdict"], told["findings"][0]["anomaly"]) == (1, "violation", "LDR-I1")
     assert "breaches of invariants (1)" in " ".join(told["notes"])
 
 
-def test_a_violation_that_the_checkers_deny_now_is_a_harness_error_that_names_both(own, command):
+def test_a_violation_that_the_checkers_deny_now_is_a_harness_error_that_names_both(own, faultline):
     folder = own("watches")
     judged = json.loads((folder / "verdict.json").read_text())
     judged["checks"][0] |= {"verdict": "violation", "sentence": "An event was lost."}
     changed(folder / "verdict.json", verdict="violation", checks=judged["checks"])
-    answer = command("check", str(folder))
+    answer = faultline("check", str(folder))
     assert answer.code == 4
     assert "verdict.json says violation and watches now: pass" in answer.out
     assert "An event was lost." in answer.out
 
 
-def test_a_violation_that_is_not_decided_now_stays_one(own, command):
+def test_a_violation_that_is_not_decided_now_stays_one(own, faultline):
     folder = own("register")
     judged = json.loads((folder / "verdict.json").read_text())
     judged["checks"][0] |= {"verdict": "violation", "sentence": "A read was stale."}
     write_many_at_once(folder)
     history = read_run(folder).history().digest()
     (folder / "verdict.json").write_text(json.dumps(judged | {"verdict": "violation", "history_sha256": history}))
-    answer = command("check", str(folder), "--option", "steps-max=3", "--json")
+    answer = faultline("check", str(folder), "--option", "steps-max=3", "--json")
     told = json.loads(answer.out)
     assert (answer.code, told["verdict"], told["sentence"]) == (1, "violation", "A read was stale.")
 
 
-def test_a_check_that_was_due_and_did_not_run_is_unknown_by_its_name(own, command):
+def test_a_check_that_was_due_and_did_not_run_is_unknown_by_its_name(own, faultline):
     folder = own("watches")
     changed(folder / "verdict.json", checks_due=["watches", "ledger"])
-    answer = command("check", str(folder), "--json")
+    answer = faultline("check", str(folder), "--json")
     unknown = [check for check in json.loads(answer.out)["checks"] if check["verdict"] == "unknown"]
     assert (answer.code, [check["checker"] for check in unknown]) == (3, ["ledger"])
 
 
-def test_a_run_that_was_ended_before_anything_was_recorded_is_unknown(own, command):
+def test_a_run_that_was_ended_before_anything_was_recorded_is_unknown(own, faultline):
     folder = own("watches")
     (folder / "history.jsonl").unlink()
-    answer = command("check", str(folder), "--json")
+    answer = faultline("check", str(folder), "--json")
     told = json.loads(answer.out)
     assert (answer.code, {check["verdict"] for check in told["checks"]}) == (3, {"unknown"})
 
 
-def test_a_large_history_is_no_pass_without_the_checks_that_cannot_be_split(own, command, monkeypatch):
+def test_a_large_history_is_no_pass_without_the_checks_that_cannot_be_split(own, faultline, monkeypatch):
     monkeypatch.setattr("faultline.cli.own_runs.LARGE_BYTES", 1_000)
     monkeypatch.setattr("faultline.checkers.files.LARGE_BYTES", 1_000)
     folder = own("register")
-    told = json.loads(command("check", str(folder), "--json").out)
+    told = json.loads(faultline("check", str(folder), "--json").out)
     assert {check["checker"]: check["verdict"] for check in told["checks"]}["invariants"] == "pass"
     breach = {"checker": "invariants", "anomaly": "LDR-I1", "sentence": "Two leaders."}
     judged = json.loads((folder / "verdict.json").read_text())
     judged["checks"][-1] |= {"verdict": "violation", "findings": [breach]}
     changed(folder / "verdict.json", verdict="violation", checks=judged["checks"])
-    assert command("check", str(folder)).code == 1
+    assert faultline("check", str(folder)).code == 1
     (folder / "verdict.json").unlink()
-    assert command("check", str(folder)).code == 3
+    assert faultline("check", str(folder)).code == 3
 
 
-def test_an_error_of_the_harness_stays_one(own, command):
+def test_an_error_of_the_harness_stays_one(own, faultline):
     folder = own("locks")
     judged = json.loads((folder / "verdict.json").read_text())
     judged |= {"verdict": "harness-error", "errors": ["Healing failed: no."]}
     (folder / "verdict.json").write_text(json.dumps(judged))
-    answer = command("check", str(folder))
+    answer = faultline("check", str(folder))
     assert (answer.code, answer.out.split(": ")[1]) == (4, "harness-error")
 
 
-def test_another_verdict_than_the_stored_one_is_told(own, command):
+def test_another_verdict_than_the_stored_one_is_told(own, faultline):
     folder = own("locks")
     judged = json.loads((folder / "verdict.json").read_text())
     (folder / "verdict.json").write_text(json.dumps(judged | {"verdict": "unknown"}))
-    assert "verdict.json says unknown" in command("check", str(folder)).out
+    assert "verdict.json says unknown" in faultline("check", str(folder)).out
 
 
 NO_VERDICT = {
@@ -254,10 +231,10 @@ def changed(path: Path, **changes) -> None:
 
 
 @pytest.mark.parametrize("verdict", NO_VERDICT)
-def test_without_its_verdict_a_run_is_unknown_check_by_check_and_never_a_pass(verdict, own, command):
+def test_without_its_verdict_a_run_is_unknown_check_by_check_and_never_a_pass(verdict, own, faultline):
     folder = own("watches")
     NO_VERDICT[verdict](folder / "verdict.json")
-    answer = command("check", str(folder), "--json")
+    answer = faultline("check", str(folder), "--json")
     told = json.loads(answer.out)
     verdicts = {check["checker"]: check["verdict"] for check in told["checks"]}
     assert (answer.code, told["verdict"]) == (3, "unknown")
@@ -269,12 +246,12 @@ def test_without_its_verdict_a_run_is_unknown_check_by_check_and_never_a_pass(ve
 
 
 @pytest.mark.parametrize("damage", [None, "{"])
-def test_without_a_plan_a_run_is_judged_like_any_history(damage, own, command):
+def test_without_a_plan_a_run_is_judged_like_any_history(damage, own, faultline):
     register = own("register")
     (register / "run.json").unlink()
     if damage is not None:
         (register / "run.json").write_text(damage)
-    answer = command("check", str(register), "--json")
+    answer = faultline("check", str(register), "--json")
     told = json.loads(answer.out)
     # Without a plan its verdict says what else was judged; a plan that cannot be read may have demanded more.
     assert (answer.code, told["model"], told["workload"]) == (0 if damage is None else 3, "cas-register", "")
@@ -282,18 +259,18 @@ def test_without_a_plan_a_run_is_judged_like_any_history(damage, own, command):
     shutil.rmtree(register)
     watches = own("watches")
     (watches / "run.json").unlink()
-    refused = command("check", str(watches))
+    refused = faultline("check", str(watches))
     assert refused.code == 2
     assert "Name a model with --model" in refused.err
 
 
-def test_a_model_that_is_named_is_asked_instead(stored, command):
-    told = json.loads(command("check", str(stored("register")), "--model", "cas-register", "--json").out)
+def test_a_model_that_is_named_is_asked_instead(stored, faultline):
+    told = json.loads(faultline("check", str(stored("register")), "--model", "cas-register", "--json").out)
     assert (told["model"], told["workload"], told["checker"]) == ("cas-register", "", "linearizability")
 
 
-def test_options_of_models_are_refused_by_name(stored, command):
-    refused = command("check", str(stored("bank")), "--option", "total=100")
+def test_options_of_models_are_refused_by_name(stored, faultline):
+    refused = faultline("check", str(stored("bank")), "--option", "total=100")
     assert refused.code == 2
     assert "the checkers of the workload bank have no option `total`" in refused.err
     assert "--model" in refused.err
@@ -309,24 +286,24 @@ def write_many_at_once(folder: Path) -> None:
     (folder / "verdict.json").unlink()
 
 
-def test_the_budget_of_a_search_is_one_that_can_be_set(own, command):
+def test_the_budget_of_a_search_is_one_that_can_be_set(own, faultline):
     folder = own("register")
     write_many_at_once(folder)
-    told = json.loads(command("check", str(folder), "--option", "steps-max=3", "--json").out)
+    told = json.loads(faultline("check", str(folder), "--option", "steps-max=3", "--json").out)
     assert (told["checks"][0]["checker"], told["checks"][0]["verdict"]) == ("linearizability", "unknown")
-    told = json.loads(command("check", str(folder), "--option", "steps-max=1000", "--json").out)
+    told = json.loads(faultline("check", str(folder), "--option", "steps-max=1000", "--json").out)
     assert told["checks"][0]["verdict"] == "pass"
 
 
 @pytest.mark.parametrize("value", ["many", "0", "-3"])
-def test_a_budget_that_is_no_number_is_refused(value, stored, command):
-    refused = command("check", str(stored("register")), "--option", f"steps-max={value}")
+def test_a_budget_that_is_no_number_is_refused(value, stored, faultline):
+    refused = faultline("check", str(stored("register")), "--option", f"steps-max={value}")
     assert (refused.code, "steps_max" in refused.err) == (2, True)
 
 
-def test_a_time_limit_that_no_checker_of_the_workload_takes_is_told(stored, command):
-    assert "--timeout has no effect" in command("check", str(stored("watches")), "--timeout", "5").out
-    assert "--timeout has no effect" not in command("check", str(stored("register")), "--timeout", "5").out
+def test_a_time_limit_that_no_checker_of_the_workload_takes_is_told(stored, faultline):
+    assert "--timeout has no effect" in faultline("check", str(stored("watches")), "--timeout", "5").out
+    assert "--timeout has no effect" not in faultline("check", str(stored("register")), "--timeout", "5").out
 
 
 CODE = """
@@ -351,23 +328,23 @@ def plugged_in(tmp_path, monkeypatch):
     return site
 
 
-def test_a_workload_whose_package_is_gone_is_named_with_what_to_install(plugged_in, tmp_path, command, monkeypatch):
+def test_a_workload_whose_package_is_gone_is_named_with_what_to_install(plugged_in, tmp_path, faultline, monkeypatch):
     request = RunRequest(system="coordination-service", workload="ledger", operations=30)
     folder = carry_out(request, tmp_path / "store", shrinks=False).folder
-    assert command("check", str(folder)).code == 0
+    assert faultline("check", str(folder)).code == 0
     monkeypatch.setattr(sys, "path", [path for path in sys.path if path != str(plugged_in)])
     monkeypatch.delitem(sys.modules, "slate_ledger", raising=False)
-    refused = command("check", str(folder))
+    refused = faultline("check", str(folder))
     assert refused.code == 2
     assert "the workload ledger, which came with slate 1.0 and is not installed" in refused.err
     assert "pip install slate" in refused.err and "--model" in refused.err
-    assert command("check", str(folder), "--model", "leased-lock").code == 0
+    assert faultline("check", str(folder), "--model", "leased-lock").code == 0
 
 
-def test_a_system_that_is_gone_is_not_needed(own, command):
+def test_a_system_that_is_gone_is_not_needed(own, faultline):
     folder = own("locks")
     file = json.loads((folder / "run.json").read_text())
     file["plan"]["system"] = "no-longer-there"
     (folder / "run.json").write_text(json.dumps(file))
     changed(folder / "verdict.json", plan_sha256=read_run_file(folder).plan.digest())
-    assert command("check", str(folder)).code == 0
+    assert faultline("check", str(folder)).code == 0

@@ -8,31 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from faultline.cli.main import main, perform
+from faultline.cli.main import perform
 from faultline.harness.errors import Interrupted
 
 CALM = ("--system", "consistent-core", "--faults", "none", "--operations", "40")
-
-
-class Ended:
-    """The end of a command: exit code, standard output and standard error."""
-
-    def __init__(self, code: int, out: str, err: str) -> None:
-        self.code, self.out, self.err = code, out, err
-
-
-@pytest.fixture
-def faultline(tmp_path, capsys, monkeypatch):
-    """Runs the command in an empty folder, in this process."""
-    monkeypatch.chdir(tmp_path)
-
-    def command(*arguments: str) -> Ended:
-        with pytest.raises(SystemExit) as ended:
-            main(arguments)
-        captured = capsys.readouterr()
-        return Ended(int(ended.value.code or 0), captured.out, captured.err)
-
-    return command
 
 
 def folder_of(begin: str) -> Path:

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import NamedTuple
 
 import pytest
-
-from faultline.cli.main import main
 
 CORRECT = [
     ("quorum-register", "--delays", "1", "--crashes", "0"),
@@ -21,26 +18,6 @@ BROKEN = [
     ("transactional-kv", "votes-with-lost-buffers", ("--delays", "0", "--crashes", "1"), "list-append/"),
     ("consistent-core", "half-elects-leader", ("--behind", "4", "--seed", "3"), "invariants/HWM-I3"),
 ]
-
-
-class Ended(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-@pytest.fixture
-def faultline(tmp_path, capsys, monkeypatch):
-    """Run the command in an empty folder, in this process."""
-    monkeypatch.chdir(tmp_path)
-
-    def command(*arguments: str) -> Ended:
-        with pytest.raises(SystemExit) as ended:
-            main(arguments)
-        captured = capsys.readouterr()
-        return Ended(int(ended.value.code or 0), captured.out, captured.err)
-
-    return command
 
 
 def told(faultline, *arguments: str, code: int) -> dict:

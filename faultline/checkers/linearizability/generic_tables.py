@@ -28,7 +28,7 @@ ILLEGAL = -1
 """The next state of a class that is not legal in a state."""
 
 COMPARED_MAX = 2_000
-"""How many states may be kept that can only be compared one by one; beyond that the port is no slower."""
+"""The most states that are kept where they can only be compared one by one; beyond it the port is no slower."""
 
 _SCALARS = (bool, int, float)
 

@@ -167,12 +167,13 @@ def kv_operations(history: History, rows: Sequence[int]) -> list[KvOperation]:
     for row in rows:
         f, outcome = history.f[row], history.outcome[row]
         text = history.result[row] if f == "get" else history.value[row]
-        if f not in ("get", "put", "append") or (outcome == "ok" and not isinstance(text, str)):
+        is_left_out = outcome == "fail" or (f == "get" and outcome != "ok")
+        if f not in ("get", "put", "append") or not (is_left_out or isinstance(text, str)):
             raise UsageError(
                 f"Row {row} of the history, `{f}` with {text!r}, is no get, put or append of a string.",
                 "The model `kv` knows only these; choose the model that fits the workload.",
             )
-        if outcome == "fail" or (f == "get" and outcome != "ok"):
+        if is_left_out:
             continue
         return_ = history.complete_index[row] if outcome == "ok" else INFINITY
         operations.append(KvOperation(f, text, history.invoke_index[row], return_, row))

@@ -21,7 +21,7 @@ from faultline.checkers.linearizability.generic_tables import ILLEGAL
 from faultline.checkers.linearizability.verify import Place, Rules, fault_of_set
 from faultline.checkers.porcupine.model import PENDING, Operation
 
-__all__ = ["Refutation"]
+__all__ = ["ModelRules", "Refutation"]
 
 NextState = Callable[[int, int], int]
 """The number of the state that a class leads to from a state, or ILLEGAL."""
@@ -51,7 +51,7 @@ class Refutation(NamedTuple):
         return fault_of_set(ModelRules(self), self.configurations, self.hopeless)
 
     def derivation(self) -> list[tuple[int, int, int]]:
-        """Return how the states of the configurations come about: each as the state before, an operation, the state.
+        """Return the steps that lead to the states of the configurations: the state before, an operation, the state.
 
         A configuration is reached from one of an earlier return, or with fewer operations ahead and used.
         """

@@ -28,12 +28,13 @@ describe configurations.)
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from faultline.checkers.linearizability.certificates import Configuration
 
-__all__ = ["Available", "Groups", "Place", "Rules", "fault_of_set"]
+__all__ = ["Available", "Groups", "Place", "Rules", "Timeline", "fault_of_set"]
 
 Groups = tuple[tuple[int, int], ...]
 """Groups of pending operations with the number of members that were used, in order of group."""
@@ -64,7 +65,7 @@ class Timeline(Protocol):
     def by_return(self) -> Sequence[int]: ...
 
 
-class Rules:
+class Rules(ABC):
     """The rules for what may come next on one key, but for what its operations do to which state.
 
     `windows` has for each rank the completed operations open at that return, in order of return; `still_windows` those
@@ -81,14 +82,14 @@ class Rules:
         )
         self.group_of, self.members = self._groups(times.by_call)
 
+    @abstractmethod
     def after(self, i: int, state: int, rank: int) -> int | None:
         """Return the state that `i` leads to from `state`; None when it is illegal there."""
-        raise NotImplementedError
 
+    @abstractmethod
     def kind_of(self, i: int, after: int | None = None) -> Hashable:
         """Return what `i` has in common with the operations equal to it (R2), in all states or where it leads to
         `after`."""
-        raise NotImplementedError
 
     def seen_as(self, state: int, rank: int) -> int:
         """Return the state that stands from `rank` on for all that operations cannot tell from `state`."""

@@ -68,6 +68,15 @@ def test_a_budget_of_a_few_steps_leaves_the_same_history_undecided() -> None:
     assert result.verdict is Verdict.UNKNOWN
 
 
+@pytest.mark.parametrize(("seed", "verdict"), [(1, Verdict.PASS), (83, Verdict.UNKNOWN)])
+def test_dense_compare_and_sets_of_fifty_clients_are_decided_or_said_to_be_undecided(
+    seed: int, verdict: Verdict
+) -> None:
+    dense, checker = BusyRegister(clients=50, compare_and_sets=0.33), LinearizabilityChecker(steps_max=20_000)
+    assert checker.check(busy_history(seed, dense)).verdict is Verdict.PASS
+    assert checker.check(busy_history(seed, dense, changed=0.99)).verdict is verdict
+
+
 def test_the_kernel_and_plain_python_refute_with_the_same_configurations() -> None:
     columns = register_columns(busy_history(4, BusyRegister(150, 5, 3, 1 / 3), changed=0.7))
     made, plain = frontier(columns), frontier(columns, engine="python")

@@ -151,6 +151,7 @@ def test_each_illegal_key_is_a_finding_up_to_five_and_the_rest_is_counted():
         ((0, "enqueue", 1, ok()), "cas-register"),
         ((0, "cas", 1, ok()), "cas-register"),
         ((0, "cas", [1, 2], ok()), "register"),
+        ((0, "append", 7, info("timeout")), "kv"),
     ],
 )
 def test_operations_that_the_model_does_not_know_are_refused(operation, model):

@@ -20,7 +20,7 @@ __all__ = ["Toy", "ToyNode", "explored"]
 HEAL_US = 500_000
 
 Links = Mapping[str, Mapping[str, int]]
-"""How many messages each source sends to each target."""
+"""The number of messages from each source to each target."""
 
 Order = tuple[str, ...]
 

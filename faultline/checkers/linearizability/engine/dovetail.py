@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["PATIENCE", "check_in_python"]
 
 PATIENCE = 8
-"""How many times as many steps an undecided key gets in the next round; the kernel has the same number."""
+"""The factor by which the steps of an undecided key grow in the next round; the kernel has the same number."""
 
 
 def check_in_python(columns: Columns, budget: Budget, first_steps: int, *, with_zones: bool = True) -> list[Decision]:

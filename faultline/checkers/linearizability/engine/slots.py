@@ -54,7 +54,7 @@ Group = tuple[int, int, int]
 """Kind, demand and produce (DEAD when no operation ever looks for it) of equal pending operations."""
 
 Used = tuple[tuple[Group, int], ...]
-"""How many pending operations of which groups were used."""
+"""The number of pending operations that were used, by group."""
 
 
 class _Frame(NamedTuple):

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 __all__ = ["monitor_stack"]
 
 CORE_CHECKS_MAX = 600
-"""How many times a part of an illegal history may be judged while its core is looked for."""
+"""The most times that a part of an illegal history is judged while its core is looked for."""
 
 PAYING_SHARE = 64
 """Values are peeled all at once as long as a round takes more than one in so many."""
