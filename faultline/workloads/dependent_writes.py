@@ -41,7 +41,7 @@ from faultline.harness.generator.chance import below
 from faultline.harness.generator.core import EMPTY, PENDING, Offer, members
 from faultline.harness.operation import AnswerOf
 from faultline.harness.workload import Checker
-from faultline.workloads.register import INTERVAL_US
+from faultline.workloads.objects import INTERVAL_US
 
 __all__ = ["CausalWrites", "DependentWrites", "MovedSessions", "OneChain"]
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from itertools import product
+from random import Random
 from typing import NamedTuple
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from faultline.checkers.dependent_writes import DependentWritesChecker
@@ -29,18 +30,18 @@ class Step(NamedTuple):
     end: int
 
 
-@st.composite
-def stories(draw: st.DrawFn) -> list[Step]:
-    """Up to eight operations of three sessions on two keys, each session one after the other, all reads possible."""
-    count = draw(st.integers(2, 8))
-    kinds = [draw(st.sampled_from(["write", "read", "read", "read-after"])) for _ in range(count)]
-    keys = [draw(st.integers(0, 1)) for _ in range(count)]
-    sessions = [draw(st.integers(0, 2)) for _ in range(count)]
+def story(chance: Random) -> list[Step]:
+    """Return up to twelve operations of three sessions on two keys, each session one after the other, all reads
+    possible."""
+    count = chance.randint(5, 12)
+    kinds = [chance.choice(["write", "read", "read", "read-after"]) for _ in range(count)]
+    keys = [chance.randint(0, 1) for _ in range(count)]
+    sessions = [chance.randint(0, 2) for _ in range(count)]
     times = iter(range(4 * count))
     begins, ends = [0] * count, [0] * count
     open_by: dict[int, int] = {}
     for number in range(count):
-        for session in [sessions[number], *draw(st.sets(st.integers(0, 2)))]:
+        for session in [sessions[number], *(each for each in range(3) if chance.random() < 0.6)]:
             if session in open_by:
                 ends[open_by.pop(session)] = next(times)
         begins[number] = next(times)
@@ -49,19 +50,16 @@ def stories(draw: st.DrawFn) -> list[Step]:
         ends[number] = next(times)
     steps: list[Step] = []
     retired: set[int] = set()
+    writes = [number for number in range(count) if kinds[number] == "write"]
     for number, (f, key, session) in enumerate(zip(kinds, keys, sessions, strict=True)):
         if session in retired:
             continue
-        acknowledged = f != "write" or draw(st.integers(0, 3)) > 0
+        acknowledged = f != "write" or chance.random() < 0.8
         retired |= set() if acknowledged else {session}
-        earlier = [other for other in range(count) if kinds[other] == "write" and begins[other] < ends[number]]
-        own = [other for other in earlier if keys[other] == key]
-        if f == "write":
-            before = [other for other in earlier if keys[other] == key - 1 and begins[other] < begins[number]]
-            seen = draw(st.sampled_from([None, *before]))
-        else:
-            seen = draw(st.sampled_from([None, *own]))
-        given = draw(st.sampled_from([None, *(other for other in range(count) if kinds[other] == "write")]))
+        place, until = (key - 1, begins[number]) if f == "write" else (key, ends[number])
+        known = [other for other in writes if keys[other] == place and begins[other] < until]
+        seen = chance.choice([None, *known, *known])
+        given = chance.choice([None, *writes])
         steps.append(Step(session, f, key, seen, given, acknowledged, begins[number], ends[number]))
     return numbered(steps, begins)
 
@@ -145,9 +143,34 @@ def is_wrong(steps: list[Step], across_clients: bool) -> bool:
     return False
 
 
-@given(stories(), st.booleans())
+def part_of(history: History, rows: tuple[int, ...]) -> History:
+    """Return the history of these operations alone, in the order of their events."""
+    part, place = History(), {}
+    moments = [(history.invoke_index[row], row, False) for row in rows]
+    moments += [(history.complete_index[row], row, True) for row in rows]
+    for time_us, row, is_end in sorted(moments):
+        if not is_end:
+            operation = Operation(history.process[row], history.f[row], history.key[row], history.value[row])
+            place[row] = part.invoke(operation, time_us, history.worker[row], "athens")
+        elif history.outcome[row] == "ok":
+            part.complete(place[row], ok(history.result[row]), time_us)
+    return part
+
+
+@settings(max_examples=300)
+@given(st.integers(0, 2**32), st.booleans())
 def test_a_history_is_refused_exactly_when_a_read_misses_what_happened_before_it(
-    steps: list[Step], across_clients: bool
+    seed: int, across_clients: bool
 ) -> None:
+    steps = story(Random(seed))
     result = DependentWritesChecker(across_clients=across_clients).check(history_of(steps))
     assert (result.verdict is Verdict.VIOLATION) == is_wrong(steps, across_clients)
+
+
+@settings(max_examples=300)
+@given(st.integers(0, 2**32), st.booleans())
+def test_the_rows_of_a_finding_alone_show_it(seed: int, across_clients: bool) -> None:
+    checker, history = DependentWritesChecker(across_clients=across_clients), history_of(story(Random(seed)))
+    for finding in checker.check(history).findings:
+        alone = checker.check(part_of(history, finding.operations))
+        assert (finding.anomaly, finding.key) in {(one.anomaly, one.key) for one in alone.findings}

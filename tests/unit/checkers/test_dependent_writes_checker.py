@@ -48,7 +48,7 @@ def test_a_client_that_read_the_effect_must_not_miss_its_cause(old: Any) -> None
     history = story(*CHAIN, read(2, "1", Y3), read(2, "0", old))
     result = DependentWritesChecker().check(history)
     assert [finding.anomaly for finding in result.findings] == [CAUSAL_REVERSE]
-    assert result.findings[0].operations == (1, 4, 5)
+    assert result.findings[0].operations == ((0,) if old else ()) + (1, 2, 3, 4, 5)
 
 
 @pytest.mark.parametrize("seen", [X2, [4, None]])
@@ -66,6 +66,14 @@ def test_a_cause_that_another_client_had_read_counts_across_clients_only() -> No
     history = story(*told, read(2, "1", Y3), read(2, "0", X1))
     assert anomalies(history) == []
     assert anomalies(history, across_clients=True) == [CAUSAL_REVERSE]
+
+
+def test_a_client_that_writes_what_another_one_told_it_knows_the_cause_itself() -> None:
+    history = story(write(0, "0", X1), write(0, "0", X2), write(1, "1", Y3), read(1, "0", X1))
+    assert anomalies(history) == []
+    (finding,) = DependentWritesChecker(across_clients=True).check(history).findings
+    assert (finding.anomaly, finding.operations) == (CAUSAL_REVERSE, (0, 1, 2, 3))
+    assert "after another client had told it of [2, null]" in finding.sentence
 
 
 def test_knowledge_passes_through_the_effect_of_an_effect() -> None:
