@@ -4,8 +4,8 @@
 
 Each seed is one history of lists and one of registers: up to five transactions of a few clients on three keys, run by a
 database that keeps snapshots, or runs them one by one, or does neither, and some answers are changed. Each is judged at
-every level of `transaction_oracle`. Each difference is printed with its seed, and the program
-ends with 1.
+every level of `transaction_oracle`, with `--one-level` at one of them in turn. Each difference is printed with its
+seed, and the program ends with 1.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import random
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any
 
 from judged_seeds import judge_seeds, options
@@ -105,12 +106,15 @@ def random_history(seed: int, kind: str) -> History:
     return _Database(seed, KINDS[kind]).history()
 
 
-def disagreements(seeds: Iterable[int], told: Counter[str] | None = None) -> Iterator[str]:
-    """Yield a line for each verdict that differs from the definition; count the verdicts in `told`."""
+def disagreements(seeds: Iterable[int], told: Counter[str] | None = None, *, one_level: bool = False) -> Iterator[str]:
+    """Yield a line for each verdict that differs from the definition; count the verdicts in `told`.
+
+    With `one_level` each history is judged at a single level, which the seed decides.
+    """
     for seed in seeds:
         for kind in KINDS:
             history = random_history(seed, kind)
-            for level in LEVELS:
+            for level in (LEVELS[seed % len(LEVELS)],) if one_level else LEVELS:
                 kept, result = keeps(history, level), check_transactions(history, kind, level)
                 if told is not None:
                     told[f"{kind}, {level}: {'kept' if kept else 'broken'}"] += 1
@@ -118,14 +122,17 @@ def disagreements(seeds: Iterable[int], told: Counter[str] | None = None) -> Ite
                     yield f"seed {seed}, {kind}, {level}: {'kept' if kept else 'broken'}, but {result.sentence}"
 
 
-def _judge(seeds: range) -> tuple[list[str], Counter[str]]:
+def _judge(seeds: range, one_level: bool) -> tuple[list[str], Counter[str]]:
     told: Counter[str] = Counter()
-    return list(disagreements(seeds, told)), told
+    return list(disagreements(seeds, told, one_level=one_level)), told
 
 
 def main() -> int:
     """Judge the histories of all seeds."""
-    return judge_seeds(_judge, options(__doc__).parse_args())
+    parser = options(__doc__)
+    parser.add_argument("--one-level", action="store_true", help="each history at one level, in turn")
+    asked = parser.parse_args()
+    return judge_seeds(partial(_judge, one_level=asked.one_level), asked)
 
 
 if __name__ == "__main__":

@@ -139,6 +139,11 @@ def _impossible(table: pa.Table) -> Iterator[str]:
         yield "the indices of the invocations do not grow"
     if ((completed != OPEN) & (completed <= invoked)).any():
         yield "an operation completes before it is invoked"
+    if pc.any(pc.and_(pc.equal(table["complete_index"], OPEN), pc.not_equal(table["outcome"], "info"))).as_py():
+        yield "an operation has an answer and no completion"
+    indices = np.sort(np.concatenate([invoked, completed[completed != OPEN]]), kind="stable")
+    if (np.diff(indices) == 0).any():
+        yield "two events have the same index"
     by_process = np.lexsort((invoked, process))
     same = np.diff(process[by_process]) == 0
     before, after = completed[by_process][:-1][same], invoked[by_process][1:][same]

@@ -158,7 +158,7 @@ class _SimulatedRun:
     def _pump(self) -> None:
         """Invoke all operations that may start now, and set the timer for the next one; heal and end a run in which a
         violation is certain."""
-        if self._is_stopped():
+        if self.watch is not None and self._is_stopped():
             self.faults.cut_short()
             self.faults.heal()
             self.scheduler.stop()

@@ -27,6 +27,7 @@ from hypothesis import strategies as st
 from hypothesis.control import current_build_context
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
+from faultline.campaign.default_campaign import covered_faults, usual_workloads
 from faultline.cli.single_run import carry_out_plan
 from faultline.harness.errors import UsageError
 from faultline.harness.history import History
@@ -35,6 +36,7 @@ from faultline.harness.operation import Operation
 from faultline.harness.outcome import info, ok
 from faultline.harness.plan import Plan, PlannedFault, PlannedOperation
 from faultline.harness.planning import RunRequest, make_plan
+from faultline.harness.request import DRAWN_NUMBERS
 from faultline.harness.results import RESULTS_FOLDER
 from faultline.harness.run import run_simulated
 from faultline.harness.run_record import RunRecord
@@ -43,7 +45,7 @@ from faultline.harness.verdict import Verdict
 from faultline.registry import load_system, resolve
 from faultline.testing.campaigns import RunFailed
 
-__all__ = ["SIMULATED", "StoreMachine", "assert_plan_passes", "histories", "plan_of", "plans"]
+__all__ = ["SIMULATED", "StoreMachine", "assert_plan_passes", "histories", "plan_of", "plans", "universes"]
 
 SIMULATED = settings(deadline=None, phases=(Phase.explicit, Phase.reuse, Phase.generate))
 """Settings for tests of whole runs: without a deadline, and without Hypothesis's own shrinking, which needs hundreds of
@@ -63,9 +65,7 @@ def plans(system: str, **fixed: Any) -> st.SearchStrategy[Plan]:
     `fixed` are fields of a request (`faults`, `options`, `planted_bugs` …), each a value or a strategy of its own.
     Raise UsageError for a system, a field or a fault set that does not exist.
     """
-    unknown = sorted(fixed.keys() - _FIELDS)
-    if unknown:
-        raise UsageError(f"A plan has no {', '.join(unknown)} to be fixed.", f"It has {', '.join(sorted(_FIELDS))}.")
+    _expect_fields(fixed, _FIELDS)
     usual = _usual(system)
     if "faults" not in fixed:
         constant = {name: value for name, value in fixed.items() if not isinstance(value, st.SearchStrategy)}
@@ -77,6 +77,31 @@ def plans(system: str, **fixed: Any) -> st.SearchStrategy[Plan]:
     }
     chosen = {name: _strategy(value) for name, value in (drawn | usual | fixed).items()}
     return st.builds(plan_of, system=st.just(system), **chosen)
+
+
+def universes(system: str, **fixed: Any) -> st.SearchStrategy[Plan]:
+    """Return a strategy for plans of runs of `system`, each in a universe of its own.
+
+    The workload is drawn from those that the system promises to pass, and the seed; weather, sizes, options and some of
+    the fault sets that the promise covers follow from the seed. `fixed` is as for `plans`: a number of nodes, workers
+    or operations, an option or a field of the weather among them is the same in every universe. Raise UsageError for a
+    system, a field or a fault set that does not exist.
+    """
+    _expect_fields(fixed, _FIELDS - {"universe", "held"})
+    loaded = load_system(system)
+    workloads = _strategy(fixed.pop("workload")) if "workload" in fixed else st.sampled_from(usual_workloads(loaded))
+    drawn = {
+        "seed": st.integers(0, _SEEDS - 1),
+        "universe": "drawn",
+        "held": tuple(name for name in DRAWN_NUMBERS if name in fixed),
+    }
+    chosen = {name: _strategy(value) for name, value in (drawn | fixed).items()}
+
+    def of_workload(workload: str) -> st.SearchStrategy[Plan]:
+        faults = {"faults": st.just(covered_faults(loaded, workload))}
+        return st.builds(plan_of, system=st.just(system), workload=st.just(workload), **(faults | chosen))
+
+    return workloads.flatmap(of_workload)
 
 
 def plan_of(system: str, **asked: Any) -> Plan:
@@ -107,6 +132,13 @@ def assert_plan_passes(plan: Plan, *, output: Path = RESULTS_FOLDER) -> None:
 
 
 _FIELDS = frozenset(RunRequest.__struct_fields__) - {"system", "world", "host_options"}
+
+
+def _expect_fields(fixed: Mapping[str, Any], known: frozenset[str]) -> None:
+    """Raise UsageError for a field that is not `known`."""
+    unknown = sorted(fixed.keys() - known)
+    if unknown:
+        raise UsageError(f"A plan has no {', '.join(unknown)} to be fixed.", f"It has {', '.join(sorted(known))}.")
 
 
 def _strategy(value: Any) -> st.SearchStrategy[Any]:

@@ -72,7 +72,9 @@ def raise_targets(earliest: Integers, source: Integers, target: Integers) -> int
     bounds = np.searchsorted(source, np.arange(len(earliest) + 1))
     back = np.flatnonzero(earliest[source] >= earliest[target])
     visits = 0
-    for done in range(_ROUNDS):
+    # Without a cycle no chain of corrections is longer than the number of nodes.
+    rounds_max = min(_ROUNDS, len(earliest))
+    for done in range(rounds_max):
         if not len(back) or visits > max(len(source), _VISITS_MIN):
             return done
         np.maximum.at(earliest, target[back], earliest[source[back]] + 1)
@@ -80,7 +82,7 @@ def raise_targets(earliest: Integers, source: Integers, target: Integers) -> int
         candidates = _spans(bounds[raised], bounds[raised + 1])
         visits += len(candidates)
         back = candidates[earliest[source[candidates]] >= earliest[target[candidates]]]
-    return _ROUNDS
+    return rounds_max
 
 
 def _spans(first: Integers, last: Integers) -> Integers:

@@ -120,3 +120,22 @@ def test_a_column_without_values_is_refused_by_name() -> None:
     with pytest.raises(UsageError, match="an operation without outcome"):
         StoredHistory(broken)
     assert msgspec.json.decode(table["value"].to_pylist()[0]) == 1
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "reason"),
+    [
+        ("complete_index", [1, -1], "an operation has an answer and no completion"),
+        ("complete_index", [3, 3], "two events have the same index"),
+        ("complete_index", [2, 3], "two events have the same index"),
+    ],
+)
+def test_columns_that_no_run_can_have_written_are_refused(column: str, values: list[int], reason: str) -> None:
+    history = History()
+    for number in range(2):
+        history.complete(history.invoke(Operation(number, "read", "k"), 1, number, "athens"), ok(), 2)
+    table = history_table("run", history)
+    table = table.set_column(table.column_names.index("invoke_index"), "invoke_index", pa.array([0, 2]))
+    broken = table.set_column(table.column_names.index(column), column, pa.array(values))
+    with pytest.raises(UsageError, match=reason):
+        StoredHistory(broken)

@@ -13,7 +13,15 @@ from faultline.checkers import check
 from faultline.harness.errors import UsageError
 from faultline.harness.plan import Plan
 from faultline.testing.campaigns import RunFailed
-from faultline.testing.strategies import SIMULATED, StoreMachine, assert_plan_passes, histories, plan_of, plans
+from faultline.testing.strategies import (
+    SIMULATED,
+    StoreMachine,
+    assert_plan_passes,
+    histories,
+    plan_of,
+    plans,
+    universes,
+)
 
 ROOT = Path(__file__).resolve().parents[3]
 MODELS = ("register", "linearizable-set", "linearizable-counter")
@@ -84,6 +92,50 @@ def test_what_does_not_exist_is_refused_before_anything_is_drawn() -> None:
         plans("consistent-core", fault="kill")
     with pytest.raises(UsageError, match="Did you mean consistent-core"):
         plans("consistent-cor")
+    with pytest.raises(UsageError, match="A plan has no held to be fixed"):
+        universes("consistent-core", held=("nodes",))
+    with pytest.raises(UsageError, match="Did you mean consistent-core"):
+        universes("consistent-cor")
+
+
+@settings(max_examples=10)
+@given(universes("quorum-kv", operations=60, options={"write_quorum": "2"}))
+def test_a_universe_draws_all_but_what_is_fixed(plan: Plan) -> None:
+    assert plan.universe is not None and plan.options["write_quorum"] == "2"
+    assert not {"operations", "option.write_quorum"} & plan.universe.keys()
+    assert {"nodes", "workers"} <= plan.universe.keys()
+
+
+def test_universes_differ_in_workload_nodes_weather_and_faults() -> None:
+    drawn: list[Plan] = []
+
+    @settings(max_examples=40)
+    @given(universes("consistent-core"))
+    def note(plan: Plan) -> None:
+        drawn.append(plan)
+
+    note()
+    for trait in ("workload", "nodes", "weather"):
+        assert len({str(getattr(plan, trait)) for plan in drawn}) > 3, trait
+    assert len({plan.universe["faults"] for plan in drawn if plan.universe}) > 3
+
+
+@pytest.mark.slow
+@settings(SIMULATED, max_examples=10)
+@given(universes("consistent-core"))
+def test_a_correct_system_passes_in_every_universe(plan: Plan) -> None:
+    assert_plan_passes(plan)
+
+
+@pytest.mark.slow
+def test_a_planted_bug_is_found_in_some_universe(tmp_path: Path) -> None:
+    @settings(SIMULATED, max_examples=200)
+    @given(universes("consistent-core", planted_bugs=["stale-read"], workload="register"))
+    def finds(plan: Plan) -> None:
+        assert_plan_passes(plan, output=tmp_path)
+
+    with pytest.raises(RunFailed, match="Minimal: "):
+        finds()
 
 
 @pytest.mark.parametrize("model", MODELS)

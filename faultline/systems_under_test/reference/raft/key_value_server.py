@@ -54,7 +54,7 @@ class KeyValueServer(RaftServer):
         }
 
     def _handle_register_client(self, source: NodeId, request: RegisterClientRequest) -> None:
-        if any(extension.takes(source, request) for extension in self.extensions):
+        if self.extensions and any(extension.takes(source, request) for extension in self.extensions):
             return
         if not self.leads:
             self.redirect(source, request.correlation_id)
@@ -64,7 +64,7 @@ class KeyValueServer(RaftServer):
             self.propose(_RegistrationReply(self.ports, source, request.correlation_id, self._registering), _REGISTER)
 
     def _handle_client_request(self, source: NodeId, request: ClientRequest) -> None:
-        if any(extension.takes(source, request) for extension in self.extensions):
+        if self.extensions and any(extension.takes(source, request) for extension in self.extensions):
             return
         command = request.command
         bypasses_log = type(command) is GetValue and self.settings.read_mode != "log"

@@ -186,6 +186,9 @@ class RaftServer:
 
     def _handle(self, item: tuple[NodeId, Any]) -> None:
         source, message = item
+        if not self.extensions:
+            self._handlers[type(message)](source, message)
+            return
         for extension in self.extensions:
             extension.arrived(message)
         self._handlers[type(message)](source, message)
@@ -263,7 +266,7 @@ class RaftServer:
         generation = self._clock.generation
         if response.generation > generation:
             self.election.become_follower(response.generation, None)
-        elif self._is_of_this_generation(response) and self.leads:
+        elif self._is_of_this_generation(response) and self.election.role is ServerRole.LEADING:
             self.log.handle_replication_response(source, response)
             self.reads.progress()
 
