@@ -38,19 +38,20 @@ def _operations(plan: Plan, history: History) -> Iterator[PlannedOperation]:
     """Yield the operations as they were invoked. One whose value depends on an answer depends on it again: the answers
     of another run may be others."""
     dependent: dict[tuple[int, str, str | None], list[PlannedOperation]] = {}
-    for one in sorted(plan.operations, key=lambda one: -one.at_us):
+    for one in sorted(plan.operations, key=lambda one: one.at_us):
         if one.answer_of is not msgspec.UNSET:
             dependent.setdefault((one.worker, one.f, one.key), []).append(one)
     columns = zip(history.worker, history.invoke_us, history.f, history.key, history.value, strict=True)
     for worker, invoke_us, f, key, value in columns:
         left = dependent.get((worker, f, key), [])
-        # A worker that was late has left some of its operations out.
-        while left and not (isinstance(value, list | tuple) and value[0] == left[-1].value):
-            left.pop()
-        if left:
-            yield msgspec.structs.replace(left.pop(), at_us=invoke_us)
-        else:
+        asked = value[:1] if isinstance(value, list) else ()
+        place = next((number for number, one in enumerate(left) if asked == [one.value]), None)
+        if place is None:
             yield PlannedOperation(worker, invoke_us, f, key, value)
+        else:
+            yield msgspec.structs.replace(left[place], at_us=invoke_us)
+            # A worker that was late has left some of its operations out.
+            del left[: place + 1]
 
 
 def _faults(plan: Plan, history: History) -> Iterator[PlannedFault]:
