@@ -43,6 +43,6 @@ def test_transactions_of_processes_write_the_registers_that_they_read_and_lose_n
 
 def kept(system: str, workload: str, folder: Path) -> History:
     request = RunRequest(
-        system=system, workload=workload, seed=3, world="local", duration_s=3.0, faults=("kill", "partition")
+        system=system, workload=workload, seed=3, world="local", duration_s=5.0, faults=("kill", "partition")
     )
     return assert_kept(request, folder, faults=FAULTS).history
