@@ -6,7 +6,7 @@ import pytest
 from emergent_driver import EmergentCluster
 
 from faultline.systems_under_test.patterns.cluster_management.emergent_leader import Member, Membership
-from faultline.systems_under_test.reference.emergent.messages import JoinRequest, UpdateMembership
+from faultline.systems_under_test.reference.emergent.messages import JoinRequest, JoinResponse, UpdateMembership
 
 A, B, C, D, E = "athens", "byzantium", "cyrene", "delphi", "ephesus"
 MERGED_MS = 1_000
@@ -51,3 +51,30 @@ def test_two_clusters_that_list_each_other_under_one_version_become_one(
     assert cluster.coordinators() == {stays}, "the larger cluster, or the one whose coordinator is first by name"
     assert sorted(cluster.live(A)) == sorted(cluster.members)
     assert cluster.broken() == []
+
+
+def _founded_apart() -> EmergentCluster:
+    cluster = EmergentCluster(3)
+    cluster.cut(A, B)
+    cluster.cut(A, C)
+    cluster.wait(MERGED_MS)
+    cluster.heal()
+    return cluster
+
+
+@pytest.mark.rows("EL-I6", "EL-R26")
+def test_a_seed_that_founded_a_cluster_meanwhile_takes_the_late_answer_to_its_request() -> None:
+    cluster = _founded_apart()
+    admitted = cluster.membership(B).with_member(A, cluster.nodes[A].instance, 1)
+    assert cluster.live(A) == [A]
+    cluster.hand(B, A, JoinResponse(cluster.nodes[A].instance, admitted))
+    assert sorted(cluster.live(A)) == [A, B, C]
+    assert cluster.coordinators() == {B}
+
+
+@pytest.mark.rows("EL-R26")
+def test_a_late_answer_does_not_take_a_coordinator_from_its_members() -> None:
+    cluster = _founded_apart()
+    admitted = cluster.membership(A).with_member(B, cluster.nodes[B].instance, 9)
+    cluster.hand(A, B, JoinResponse(cluster.nodes[B].instance, admitted))
+    assert sorted(cluster.live(B)) == [B, C]

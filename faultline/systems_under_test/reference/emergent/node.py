@@ -194,7 +194,10 @@ class EmergentNode:
             self._send(joiner, JoinResponse(instance, self.membership))
 
     def _handle_welcome(self, _: NodeId, response: JoinResponse) -> None:
-        if self.membership is None and response.instance == self.instance:
+        # A seed that heard nothing for long has founded a cluster. While that has no other member, a late answer ends
+        # it: two groups would serve until the next search.
+        is_alone = self.membership is None or len(self.membership.live) == 1
+        if is_alone and response.instance == self.instance:
             self._take_if_newer(response.membership)
 
     def _handle_update(self, source: NodeId, update: UpdateMembership) -> None:
