@@ -62,8 +62,12 @@ SYSTEMS: Mapping[str, _System] = {
     **dict.fromkeys(("register", "read-write", "follower-reads", "read-your-writes", "bounded-staleness"), _CORE),
     **dict.fromkeys(("set", "sequential", "append", "log-order"), _CORE),
     **dict.fromkeys(("counter", "sessions", "unique-ids", "transfer"), _CORE),
+    **dict.fromkeys(("causal-writes", "dependent-writes"), _CORE),
+    "moved-sessions": ("follower-reads", {}),
     **dict.fromkeys(("watches", "key-watches", "locks"), _COORDINATION),
-    **dict.fromkeys(("bank", "booking", "txn-append", "txn-register", "write-skew", "long-fork"), _TRANSACTIONAL),
+    **dict.fromkeys(
+        ("bank", "booking", "txn-append", "txn-register", "lost-update", "write-skew", "long-fork"), _TRANSACTIONAL
+    ),
     "cart": ("quorum-kv", {"conflicts": "union"}),
     "siblings": ("quorum-kv", {}),
     "metadata": ("gossip", {}),
@@ -78,6 +82,14 @@ LIMITS: Mapping[tuple[str, str], str] = {
     ("bank", "lost-write"): "The total stays when both halves of a transfer are lost; `transfer` sees each of them.",
     ("bank", "duplicate-write"): "The total stays when a transfer happens twice; `transfer` sees each of them.",
     ("causal-pairs", "lost-write"): "Cause and effect are lost together, and only their order is promised.",
+    (
+        "causal-writes",
+        "lost-write",
+    ): "Only a session that knows a write may ask for it; other clients' reads may be old.",
+    (
+        "moved-sessions",
+        "lost-write",
+    ): "Only a session that knows a write may ask for it; other clients' reads may be old.",
     ("counter", "duplicate-write"): (
         "Increments without an answer may count or not, and one that counts twice hides behind one that does not count."
     ),

@@ -45,6 +45,8 @@ def usual_workloads(system: NodeSystem) -> tuple[str, ...]:
     """Return the workloads that `system` serves and promises to pass without faults, the usual one first: with its
     default options, or with one of them changed.
 
+    A workload that another one includes (`included_in`) is left out where that is promised under the same options.
+
     Raise `UsageError` when there is none.
     """
     first = (system.usual_workload,) if isinstance(system, HasUsualTest) else ()
@@ -55,7 +57,7 @@ def usual_workloads(system: NodeSystem) -> tuple[str, ...]:
             f"{system.name} serves no workload: it has the functions {', '.join(system.functions)}.",
             "`faultline list workloads` lists what each workload needs.",
         )
-    return found
+    return tuple(name for name in found if not _is_included(system, load_workload(name)))
 
 
 def usual_nodes(system: NodeSystem, least: int) -> int:
@@ -107,10 +109,29 @@ def with_cells(plan: CampaignPlan, places: Iterable[Place]) -> CampaignPlan:
 
 def _is_promised(system: NodeSystem, workload: Workload, faults: tuple[str, ...]) -> bool:
     """Return whether `system` serves `workload`, and promises to pass it with defaults or one option changed."""
-    if not set(workload.functions) <= set(system.functions) or answers_missing(system, workload) is not None:
+    asked = _asked(system, workload, faults)
+    return asked is not None and (
+        reason_not_promised(system, asked) is None or option_that_promises(system, asked) is not None
+    )
+
+
+def _is_included(system: NodeSystem, workload: Workload) -> bool:
+    """Return whether another workload includes this one, with default options or where both need an option changed."""
+    name: str = getattr(workload, "included_in", "")
+    own, other = _asked(system, workload, ()), _asked(system, load_workload(name), ()) if name else None
+    if own is None or other is None:
         return False
+    if reason_not_promised(system, other) is None:
+        return True
+    return reason_not_promised(system, own) is not None and option_that_promises(system, other) is not None
+
+
+def _asked(system: NodeSystem, workload: Workload, faults: tuple[str, ...]) -> Asked | None:
+    """Return the demand of `workload` on `system` with default options; None when it lacks a function."""
+    if not set(workload.functions) <= set(system.functions) or answers_missing(system, workload) is not None:
+        return None
     options: Mapping[str, str] = effective_options(system, functions_options(system, workload.functions), ())
-    asked = Asked(
+    return Asked(
         workload=workload.name,
         functions=workload.functions,
         options=options,
@@ -118,4 +139,3 @@ def _is_promised(system: NodeSystem, workload: Workload, faults: tuple[str, ...]
         faults=faults,
         fault_kinds=frozenset(kind for package in load_packages(faults) for kind in package.kinds),
     )
-    return reason_not_promised(system, asked) is None or option_that_promises(system, asked) is not None

@@ -51,7 +51,7 @@ ANOMALIES: Mapping[str, Mapping[str, str]] = {
         "non-linearizable": "anything else that no order of the operations explains",
     },
     "Sessions and values that only grow": {
-        "read-your-writes-violated": "a session read a version older than one it had written itself",
+        "read-your-writes-violated": "a session read a version older than one it had written itself, or was handed",
         "monotonic-reads-violated": "a session read a version older than one it had read before",
         "monotonic-writes-violated": "a session's write was given an older version than its write before",
         "writes-follow-reads-violated": "a session's write was given a version no newer than one it had read",

@@ -89,6 +89,12 @@ CHECKERS: Mapping[str, CheckerDescription] = {
             "CausalPairsChecker",
         ),
         CheckerDescription(
+            "dependent-writes",
+            "a client that has read an effect finds its cause, and no session goes back",
+            "faultline.checkers.dependent_writes",
+            "DependentWritesChecker",
+        ),
+        CheckerDescription(
             "booking",
             "two things that belong together are booked by one guest, who keeps them, or not at all",
             "faultline.checkers.bookings",

@@ -7,14 +7,14 @@ that `still_fails` accepts: the result depends on the plan and on its answers al
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from faultline.harness.conditions import contradictions
 from faultline.harness.options import all_options, effective_options
-from faultline.harness.plan import Plan, Weather
+from faultline.harness.plan import Plan, PlannedOperation, Weather, answers_needed
 from faultline.harness.system import NodeSystem, functions_options, planted_options
 from faultline.harness.universe import domains_of, flat_options, usual_nodes_of
 
@@ -117,19 +117,30 @@ def _with_fewer_workers(plan: Plan, _system: NodeSystem) -> Iterator[Plan]:
 
     Only the last of the three keeps each client at its node.
     """
-    used = sorted({operation.worker for operation in plan.operations})
+    used = sorted(_workers_named(plan))
     numbered = {worker: number for number, worker in enumerate(used)}
     folded = {worker: min(number, max(0, len(used) - 2)) for worker, number in numbered.items()}
     for numbers in (folded, numbered, {worker: worker for worker in used}):
         count = 1 + max(numbers.values(), default=0)
-        operations = tuple(replace(each, worker=numbers[each.worker]) for each in plan.operations)
+        operations = tuple(_numbered(each, numbers) for each in plan.operations)
         if (count, operations) != (plan.workers, plan.operations):
             yield replace(plan, workers=count, operations=operations, universe=_without(plan, ["workers"]))
 
 
 def _needed(plan: Plan) -> int:
     """Return the fewest workers that the operations of `plan` name."""
-    return 1 + max((operation.worker for operation in plan.operations), default=0)
+    return 1 + max(_workers_named(plan), default=0)
+
+
+def _workers_named(plan: Plan) -> set[int]:
+    return {one.worker for one in plan.operations} | {one.worker for one in answers_needed(plan)}
+
+
+def _numbered(operation: PlannedOperation, numbers: Mapping[int, int]) -> PlannedOperation:
+    answer_of = operation.answer_of
+    if answer_of is not UNSET:
+        answer_of = replace(answer_of, worker=numbers[answer_of.worker])
+    return replace(operation, worker=numbers[operation.worker], answer_of=answer_of)
 
 
 def _without(plan: Plan, names: Collection[str]) -> dict[str, str] | UnsetType:

@@ -29,15 +29,29 @@ def as_it_happened(plan: Plan, history: History) -> Plan:
     """
     return msgspec.structs.replace(
         plan,
-        operations=tuple(_operations(history)),
+        operations=tuple(_operations(plan, history)),
         faults=tuple(_faults(plan, history)),
     )
 
 
-def _operations(history: History) -> Iterator[PlannedOperation]:
+def _operations(plan: Plan, history: History) -> Iterator[PlannedOperation]:
+    """Yield the operations as they were invoked. One whose value depends on an answer depends on it again: the answers
+    of another run may be others."""
+    dependent: dict[tuple[int, str, str | None], list[PlannedOperation]] = {}
+    for one in sorted(plan.operations, key=lambda one: one.at_us):
+        if one.answer_of is not msgspec.UNSET:
+            dependent.setdefault((one.worker, one.f, one.key), []).append(one)
     columns = zip(history.worker, history.invoke_us, history.f, history.key, history.value, strict=True)
     for worker, invoke_us, f, key, value in columns:
-        yield PlannedOperation(worker, invoke_us, f, key, value)
+        left = dependent.get((worker, f, key), [])
+        asked = value[:1] if isinstance(value, list) else ()
+        place = next((number for number, one in enumerate(left) if asked == [one.value]), None)
+        if place is None:
+            yield PlannedOperation(worker, invoke_us, f, key, value)
+        else:
+            yield msgspec.structs.replace(left[place], at_us=invoke_us)
+            # A worker that was late has left some of its operations out.
+            del left[: place + 1]
 
 
 def _faults(plan: Plan, history: History) -> Iterator[PlannedFault]:

@@ -12,7 +12,8 @@ The world polls after every completion and at `next_wake_us()`. Faults are not d
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import msgspec
 
@@ -21,7 +22,7 @@ from faultline.harness.generator.chance import chance_of
 from faultline.harness.generator.core import FOREVER, Context, Draft, Event, Generator
 from faultline.harness.history import History
 from faultline.harness.incremental import Watch
-from faultline.harness.operation import Operation
+from faultline.harness.operation import AnswerOf, Operation
 from faultline.harness.outcome import Outcome, info, unrecordable
 
 __all__ = ["Dispatch", "Interpreter"]
@@ -43,6 +44,7 @@ class Interpreter:
 
     `node_of(worker)` names the node a worker's client talks to first; it is asked at each invocation. `watch` judges
     while the run goes on: at the first certain violation the interpreter abandons the rest, as `abandon` does.
+    `remembered` are the answers on which the values of operations depend.
     """
 
     def __init__(
@@ -54,6 +56,7 @@ class Interpreter:
         history: History,
         node_of: Callable[[int], str],
         watch: Watch | None = None,
+        remembered: Iterable[AnswerOf] = (),
     ) -> None:
         self._generator = generator
         self._listens = generator.listens
@@ -62,6 +65,7 @@ class Interpreter:
         self._history = history
         self._node_of = node_of
         self._watch = watch
+        self._answers: dict[AnswerOf, Any] = dict.fromkeys(remembered)
         self._everyone = ((1 << workers) - 1) << 1
         self._free = self._everyone
         self._count = 0
@@ -144,7 +148,8 @@ class Interpreter:
         self._free ^= bit
         self._count += 1
         self._chance = chance_of(self._seed, self._count)
-        operation = Operation(self._processes[worker], draft.f, draft.key, draft.value)
+        value = draft.value if draft.answer_of is None else [draft.value, self._answers[draft.answer_of]]
+        operation = Operation(self._processes[worker], draft.f, draft.key, value)
         row = self._history.invoke(operation, now_us, worker, self._node_of(worker))
         if self._watch is not None:
             self._watch.invoke(row, operation)
@@ -175,6 +180,8 @@ class Interpreter:
             outcome = info("unrecordable-outcome")
             self._note(open_row, problem)
         self._history.complete(open_row, outcome, now_us)
+        if self._answers and outcome.kind == "ok":
+            self._remember(worker, open_row, outcome.value)
         self._rows[worker] = _IDLE
         if self._watch is not None and self._watch.complete(open_row, outcome, now_us):
             self.abandon(now_us)
@@ -199,6 +206,11 @@ class Interpreter:
         history = self._history
         if not any(told.startswith(_CLIENT_ERROR) for told in history.problems):
             history.problems += (f"{_CLIENT_ERROR} of operation {row} ({history.f[row]}): {problem}.",)
+
+    def _remember(self, worker: int, row: int, answer: Any) -> None:
+        asked = AnswerOf(worker, self._history.f[row], self._history.key[row])
+        if asked in self._answers:
+            self._answers[asked] = answer
 
     def _tell(self, worker: int, row: int, outcome: Outcome, now_us: int) -> None:
         history = self._history

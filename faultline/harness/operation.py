@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["NEMESIS", "Operation"]
+__all__ = ["NEMESIS", "AnswerOf", "Operation"]
 
 NEMESIS = -1
 """The worker (and process) number under which faults are injected."""
@@ -24,3 +24,15 @@ class Operation(msgspec.Struct, frozen=True):
     f: str
     key: str | None = None
     value: Any = None
+
+
+class AnswerOf(msgspec.Struct, frozen=True):
+    """The last answer that `worker` has got to the operation `f` on `key`, null before the first.
+
+    An operation that is planned with it is invoked with the value `[value, answer]`. Only `ok` operations have answers.
+    A worker remembers them when its process retires: it is the application, and the process its client.
+    """
+
+    worker: int
+    f: str
+    key: str | None = None

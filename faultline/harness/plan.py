@@ -15,6 +15,8 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from faultline.harness.operation import AnswerOf
+
 __all__ = [
     "FAULT_TARGETS",
     "NODE_NAMES",
@@ -24,6 +26,7 @@ __all__ = [
     "PlannedFault",
     "PlannedOperation",
     "Weather",
+    "answers_needed",
     "cell_name",
     "node_names",
 ]
@@ -67,13 +70,18 @@ def cell_name(system: str, planted_bugs: Sequence[str], workload: str, fault_set
 
 
 class PlannedOperation(msgspec.Struct, frozen=True):
-    """`worker` invokes `f` on `key` with `value` no earlier than `at_us`, and once its previous operation is done."""
+    """`worker` invokes `f` on `key` with `value` no earlier than `at_us`, and once its previous operation is done.
+
+    With `answer_of` the value depends on an earlier answer: the interpreter makes it `[value, answer]` when it invokes
+    the operation. Unset it is not written, so that the digests of other plans do not depend on it.
+    """
 
     worker: _Worker
     at_us: _Moment
     f: str
     key: str | None = None
     value: Any = None
+    answer_of: AnswerOf | msgspec.UnsetType = msgspec.UNSET
 
 
 class PlannedFault(msgspec.Struct, frozen=True):
@@ -179,3 +187,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     def cell(self) -> str:
         """The campaign cell of the run: everything that was tested, without the seed."""
         return cell_name(self.system, self.planted_bugs, self.workload, self.fault_set)
+
+
+def answers_needed(plan: Plan) -> list[AnswerOf]:
+    """Return the answers on which the values of planned operations depend."""
+    return list(dict.fromkeys(one.answer_of for one in plan.operations if one.answer_of is not msgspec.UNSET))

@@ -22,7 +22,7 @@ from faultline.harness.incremental import Watch, incremental_checkers
 from faultline.harness.interpreter import Dispatch, Interpreter
 from faultline.harness.outcome import Outcome
 from faultline.harness.parts import Parts, refuse_what_cannot_run
-from faultline.harness.plan import Plan
+from faultline.harness.plan import Plan, answers_needed
 from faultline.harness.recovery import asked_again
 from faultline.harness.run_record import RunRecord
 from faultline.harness.world.faults import SIMULATED_CAPABILITIES
@@ -115,6 +115,7 @@ class _SimulatedRun:
             history=self.history,
             node_of=self._node_of,
             watch=self.watch,
+            remembered=answers_needed(plan),
         )
         self._access = access_of(parts.workload)
         self.clients: dict[int, SimulatedClient] = {}

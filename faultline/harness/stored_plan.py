@@ -13,7 +13,7 @@ from faultline.harness.conditions import contradictions
 from faultline.harness.errors import UsageError
 from faultline.harness.options import effective_options
 from faultline.harness.parts import Parts
-from faultline.harness.plan import Plan
+from faultline.harness.plan import Plan, answers_needed
 
 __all__ = ["fit_plan"]
 
@@ -40,3 +40,6 @@ def _complaints(plan: Plan) -> Iterator[str]:
     worker = max((operation.worker for operation in plan.operations), default=0)
     if worker >= plan.workers:
         yield f"an operation is of worker {worker}, but the {plan.workers} workers are counted from 0"
+    for asked in answers_needed(plan):
+        if not 0 <= asked.worker < plan.workers:
+            yield f"an operation needs an answer of worker {asked.worker}, but there are only {plan.workers}"

@@ -35,7 +35,11 @@ class Workload(Protocol):
     functions: tuple[str, ...]
     """All functions of its operations; a system that lacks one of them cannot serve the workload."""
     access: Access
-    """The effect of its functions on objects; without it `read` and `get` read, and all others write."""
+    """The effect of its functions on objects; without it `read` and `get` read, and all others write.
+
+    A workload may also have an attribute `included_in`, the name of a workload whose promise includes its own: the
+    strong campaign of a system that promises that one leaves this one out.
+    """
 
     def generator(self, *, workers: int, operations: int, seed: int, interval_us: int = 18_500) -> Any:
         """Return the client operations before the heal, as a generator (see `faultline.harness.generator`).

@@ -13,7 +13,13 @@ from faultline.sensitivity.list_transactions import list_transactions, skewed_tr
 from faultline.sensitivity.locks import leases
 from faultline.sensitivity.queues import queues
 from faultline.sensitivity.register_transactions import forked_transactions, register_transactions
-from faultline.sensitivity.registers import bounded_registers, registers, registers_of_sessions, registers_of_writers
+from faultline.sensitivity.registers import (
+    bounded_registers,
+    registers,
+    registers_of_causes,
+    registers_of_sessions,
+    registers_of_writers,
+)
 from faultline.sensitivity.scanned_keys import scanned_keys
 from faultline.sensitivity.siblings import siblings, spreading_values
 from faultline.sensitivity.transfers import accounts
@@ -41,9 +47,13 @@ ANOMALIES: Mapping[str, Anomalies] = {
     "bank": accounts,
     "booking": bookings,
     "causal-pairs": causal_pairs,
+    "causal-writes": registers_of_causes,
+    "dependent-writes": registers,
+    "moved-sessions": registers_of_causes,
     "queue": queues,
     "txn-append": list_transactions,
     "txn-register": register_transactions,
+    "lost-update": register_transactions,
     "write-skew": skewed_transactions,
     "long-fork": forked_transactions,
     "membership": groups,

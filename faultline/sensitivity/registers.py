@@ -4,7 +4,9 @@
 - `resurrected-write`, drawn from acknowledged writes that had been overwritten before a moment: the key holds the
   value again;
 - `stale-read`, drawn from reads that began after the acknowledgement of their value: the read answers a value that was
-  overwritten, or none.
+  overwritten, or none;
+- `causal-reverse`, on chains of keys, drawn from reads of a cause by clients that had read its effect: the read answers
+  a value older than the cause, or none.
 
 A key that forgets, or goes back, does so until its next write. Where that write came before any read, the answers are
 those of a correct store, and it is no anomaly. Where neither a write nor a read followed, it is one.
@@ -21,7 +23,7 @@ from faultline.harness.sensitivity import Anomaly, Answer, Insertion
 from faultline.sensitivity.moments import NEVER, Moments, drawn
 from faultline.sensitivity.timeline import NOTHING, Read, Slip, Timeline, Write
 
-__all__ = ["bounded_registers", "registers", "registers_of_sessions", "registers_of_writers"]
+__all__ = ["bounded_registers", "registers", "registers_of_causes", "registers_of_sessions", "registers_of_writers"]
 
 _BOUND_OPTION = "max_staleness_ms"
 
@@ -40,6 +42,11 @@ def registers_of_sessions(record: RunRecord) -> Sequence[Anomaly]:
     """Return the same where a read may be old, unless its own session had written or read a newer value."""
     keys = _Keys(record)
     return (_slipped(keys, "lost-write"), _stale(keys, _wrote_or_read_it))
+
+
+def registers_of_causes(record: RunRecord) -> Sequence[Anomaly]:
+    """Return those of sessions, and reads that miss the cause of what their session has read."""
+    return (*registers_of_sessions(record), _reversed(_Keys(record)))
 
 
 def registers_of_writers(record: RunRecord) -> Sequence[Anomaly]:
@@ -118,6 +125,53 @@ def _stale(keys: _Keys, knows: Knows) -> Anomaly:
         return Insertion({row: Answer("ok", old)}, keys.rows[history.key[row]])
 
     return Anomaly("stale-read", keys.successful("read"), insert, "No read saw a value that it must know.")
+
+
+def _reversed(keys: _Keys) -> Anomaly:
+    """Return the anomaly of reads that answer a value older than the cause of an effect that their session had read."""
+    history = keys.history
+
+    def insert(place: tuple[int, int], _chance: int) -> Insertion | None:
+        effect, row = place
+        timeline, cause = keys.timeline(history.key[row]), repr(history.result[effect][1])
+        write = timeline.place_of.get(cause, NOTHING)
+        if write == NOTHING or not _follows(keys, effect, timeline.seen_by.get(cause, ())):
+            return None
+        old = timeline.value_at(timeline.certainly_older(write))
+        chain = _chain(history.key[row])
+        rows = sorted(each for key, of_key in keys.rows.items() if _chain(key) == chain for each in of_key)
+        return Insertion({row: Answer("ok", old)}, rows)
+
+    return Anomaly("causal-reverse", _after_effects(history), insert, "No client read a cause after its effect.")
+
+
+def _follows(keys: _Keys, effect: int, reads_of_cause: Sequence[Read]) -> bool:
+    """Return whether the session that wrote what was read in the row `effect` had read its cause itself."""
+    history, timeline = keys.history, keys.timeline(keys.history.key[effect])
+    write = timeline.writes[timeline.place_of[repr(history.result[effect])]]
+    return any(
+        history.process[read.row] == history.process[write.row] and read.end < write.begin for read in reads_of_cause
+    )
+
+
+def _after_effects(history: History) -> list[tuple[int, int]]:
+    """Return the reads that found a cause, each with the last effect that its session had read before."""
+    found: list[tuple[int, int]] = []
+    last: dict[tuple[int, str], int] = {}
+    for row, (f, outcome, result) in enumerate(zip(history.f, history.outcome, history.result, strict=True)):
+        if f not in ("read", "read-after") or outcome != "ok" or result is None:
+            continue
+        chain, _, place = (history.key[row] or "").rpartition("/")
+        effect = last.get((history.process[row], f"{chain}/{int(place) + 1}"))
+        if effect is not None:
+            found.append((effect, row))
+        if result[1] is not None:
+            last[history.process[row], f"{chain}/{place}"] = row
+    return found
+
+
+def _chain(key: str | None) -> str:
+    return (key or "").rpartition("/")[0]
 
 
 def _writes(history: History, rows: Sequence[int]) -> Iterator[Write]:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from faultline.workloads.carts import Carts
     from faultline.workloads.causal_pairs import CausalPairs
     from faultline.workloads.counters import Counters, Sessions, UniqueIds
+    from faultline.workloads.dependent_writes import CausalWrites, DependentWrites, MovedSessions
     from faultline.workloads.follower_reads import BoundedStaleness, FollowerReads, ReadYourWrites
     from faultline.workloads.locks import Locks
     from faultline.workloads.membership import Memberships
@@ -31,7 +32,13 @@ if TYPE_CHECKING:
     from faultline.workloads.scans import Scans
     from faultline.workloads.sets import Sequential, Sets
     from faultline.workloads.siblings import SiblingWrites
-    from faultline.workloads.transactions import AppendTransactions, LongFork, RegisterTransactions, WriteSkew
+    from faultline.workloads.transactions import (
+        AppendTransactions,
+        LongFork,
+        LostUpdates,
+        RegisterTransactions,
+        WriteSkew,
+    )
     from faultline.workloads.transfer import Transfers
     from faultline.workloads.watches import KeyWatches, Watches
 
@@ -43,14 +50,18 @@ __all__ = [
     "BoundedStaleness",
     "Carts",
     "CausalPairs",
+    "CausalWrites",
     "Counters",
+    "DependentWrites",
     "FollowerReads",
     "KeyWatches",
     "Locks",
     "LogOrder",
     "LongFork",
+    "LostUpdates",
     "Memberships",
     "Metadata",
+    "MovedSessions",
     "Queues",
     "ReadWrite",
     "ReadYourWrites",
@@ -74,9 +85,12 @@ _MODULES = {
     "Bookings": "faultline.workloads.booking",
     "Carts": "faultline.workloads.carts",
     "CausalPairs": "faultline.workloads.causal_pairs",
+    "CausalWrites": "faultline.workloads.dependent_writes",
     "Counters": "faultline.workloads.counters",
     "Sessions": "faultline.workloads.counters",
     "UniqueIds": "faultline.workloads.counters",
+    "DependentWrites": "faultline.workloads.dependent_writes",
+    "MovedSessions": "faultline.workloads.dependent_writes",
     "BoundedStaleness": "faultline.workloads.follower_reads",
     "FollowerReads": "faultline.workloads.follower_reads",
     "ReadYourWrites": "faultline.workloads.follower_reads",
@@ -92,6 +106,7 @@ _MODULES = {
     "SiblingWrites": "faultline.workloads.siblings",
     "AppendTransactions": "faultline.workloads.transactions",
     "LongFork": "faultline.workloads.transactions",
+    "LostUpdates": "faultline.workloads.transactions",
     "RegisterTransactions": "faultline.workloads.transactions",
     "WriteSkew": "faultline.workloads.transactions",
     "Transfers": "faultline.workloads.transfer",

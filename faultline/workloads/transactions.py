@@ -1,11 +1,12 @@
 """Transactions of reads and writes on several keys at once, judged by the order that they imply.
 
 `txn-append` appends unique elements to lists, where every read shows the whole past of its key; `txn-register` writes
-unique values to registers, which show less, but which most stores have. `write-skew` reads two keys and appends to one
-of them. Two such transactions that do not see each other cannot both have come first, and only serializability forbids
-it: under snapshot isolation they write different keys, so both commit. `long-fork` writes two keys at almost the same
-time while others read both: a client that sees one write alone and a client that sees the other alone cannot both be
-right, not even under snapshot isolation.
+unique values to registers, which show less, but which most stores have. `lost-update` does so with registers that the
+same transaction has read, which makes their order known: the write follows the value that was read. `write-skew` reads
+two keys and appends to one of them. Two such transactions that do not see each other cannot both have come first, and
+only serializability forbids it: under snapshot isolation they write different keys, so both commit. `long-fork` writes
+two keys at almost the same time while others read both: a client that sees one write alone and a client that sees the
+other alone cannot both be right, not even under snapshot isolation.
 
 Keys are used by some sixty transactions and then left, so that checking grows with the run and not with its square.
 
@@ -33,9 +34,14 @@ from faultline.harness.generator import (
 from faultline.harness.workload import Checker
 from faultline.workloads.objects import INTERVAL_US
 
-__all__ = ["AppendTransactions", "LongFork", "RegisterTransactions", "WriteSkew"]
+__all__ = ["AppendTransactions", "LongFork", "LostUpdates", "RegisterTransactions", "WriteSkew"]
 
 _KEYS = 5
+_UPDATED_KEYS = 3
+_UPDATES = ((0,), (0,), (0,), (1,), (1,), (0, 1), (0, 1), ())
+"""The registers of a pair that a transaction writes, as likely as they stand here: the first, which it reads alone; the
+second or both, after it has read both; none, and it reads every register."""
+
 _TRANSACTIONS_PER_KEYS = 60
 _STEPS_MAX = 4
 _SIZE_SALT = 0x9FB2_1C65_1E98_DF25
@@ -97,6 +103,23 @@ class RegisterTransactions(AppendTransactions):
         from faultline.checkers.transactions.checker import RwRegisterChecker
 
         return (RwRegisterChecker(), *_usual_checkers())
+
+
+class LostUpdates(RegisterTransactions):
+    """Transactions that read each register before they write it, on three registers at a time."""
+
+    name = "lost-update"
+    promise = "transactions that write registers which they have read are strictly serializable"
+    included_in = "txn-register"
+
+    def _transaction(self, context: Context, number: int) -> tuple[Draft, int]:
+        keys = _keys(number // _TRANSACTIONS_PER_KEYS)[:_UPDATED_KEYS]
+        first = context.below(len(keys), _SALTS[0])
+        one, other = keys[first], keys[(first + 1 + context.below(len(keys) - 1, _SALTS[1])) % len(keys)]
+        written = _UPDATES[context.below(len(_UPDATES), _SIZE_SALT)]
+        read = keys if not written else [one] if written == (0,) else [one, other]
+        values = [["w", (one, other)[place], number * _STEPS_MAX + place + 1] for place in written]
+        return Draft("txn", None, [*(["r", key, None] for key in read), *values]), number + 1
 
 
 class WriteSkew:

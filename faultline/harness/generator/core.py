@@ -25,7 +25,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from faultline.harness.generator.chance import below, chance_of, reseeded
-from faultline.harness.operation import NEMESIS
+from faultline.harness.operation import NEMESIS, AnswerOf
 from faultline.harness.outcome import OutcomeKind
 
 __all__ = [
@@ -68,7 +68,8 @@ def worker_mask(workers: Iterable[int]) -> int:
 class Draft(msgspec.Struct, frozen=True, gc=False):
     """An operation that may start: `f` on `key` with `value`, by `worker`, no earlier than `at_us`.
 
-    Written by hand it leaves out `worker` and `at_us`; the leaf that emits it assigns them.
+    Written by hand it leaves out `worker` and `at_us`; the leaf that emits it assigns them. With `answer_of` it is
+    invoked with `[value, answer]`.
     """
 
     f: str
@@ -76,6 +77,7 @@ class Draft(msgspec.Struct, frozen=True, gc=False):
     value: Any = None
     worker: int = _UNASSIGNED
     at_us: int = 0
+    answer_of: AnswerOf | None = None
 
 
 class Pending(msgspec.Struct, frozen=True, gc=False):
@@ -178,4 +180,4 @@ EMPTY = Empty()
 def assigned(draft: Draft, context: Context) -> Draft:
     """Return `draft` with a free worker of `context` and a time that is not in the past."""
     worker = draft.worker if draft.worker != _UNASSIGNED else context.free_worker()
-    return Draft(draft.f, draft.key, draft.value, worker, max(draft.at_us, context.time_us))
+    return Draft(draft.f, draft.key, draft.value, worker, max(draft.at_us, context.time_us), draft.answer_of)

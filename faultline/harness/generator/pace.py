@@ -26,7 +26,7 @@ class Stagger(Generator, frozen=True, gc=False):
             return offer, Stagger(following, self.interval_us, self.next_us)
         next_us = self.next_us
         if next_us is not None and next_us > offer.at_us:
-            offer = Draft(offer.f, offer.key, offer.value, offer.worker, next_us)
+            offer = Draft(offer.f, offer.key, offer.value, offer.worker, next_us, offer.answer_of)
         gap_us = below(context.chance, 2 * self.interval_us + 1, _STAGGER_SALT)
         return offer, Stagger(following, self.interval_us, offer.at_us + gap_us)
 

@@ -80,7 +80,8 @@ class Scheduled(Generator, frozen=True, gc=False):
             self.skip_before_us,
             self.late_from_us,
         )
-        return Draft(operation.f, operation.key, operation.value, best, best_us), after
+        answer_of = operation.answer_of or None
+        return Draft(operation.f, operation.key, operation.value, best, best_us, answer_of), after
 
 
 def scheduled(

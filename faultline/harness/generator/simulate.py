@@ -142,7 +142,7 @@ def planned_operations(
     """
     steps = _drive(generator, worker_mask(range(workers)), seed, perfect, lambda _: latency_us, start_us, end_us)
     return tuple(
-        PlannedOperation(draft.worker, time_us, draft.f, draft.key, draft.value)
+        PlannedOperation(draft.worker, time_us, draft.f, draft.key, draft.value, draft.answer_of or msgspec.UNSET)
         for kind, time_us, draft in steps
         if kind == "invoke"
     )

@@ -104,6 +104,16 @@ SAMPLES: dict[str, Sample] = {
         repeated=(lost("write-pair", 1, key="p"), op("read-pair", None, [1, 1], key="p"), op("write-pair", 1, key="p"),
                   op("read-pair", None, [1, 1], key="p")),
     ),
+    "dependent-writes": Sample(
+        legal=(lost("write", [1, None], key="c/0"), op("write", [2, None], process=1, key="c/0"),
+               op("read", None, [2, None], process=1, key="c/0"), op("write", [3, [2, None]], process=1, key="c/1"),
+               op("read", None, [3, [2, None]], process=2, key="c/1"),
+               op("read", None, [2, None], process=2, key="c/0"), lost("read", process=3, key="c/0")),
+        refused=(op("write", [1, None], key="c/0"), op("read", None, 7, key="c/0")),
+        repeated=(op("write", [1, None], key="c/0"), op("read", None, [1, None], key="c/0"),
+                  op("write", [2, None], process=1, key="c/0"), op("read", None, [2, None], key="c/0"),
+                  op("write", [1, None], process=1, key="c/0"), op("read", None, [1, None], key="c/0")),
+    ),
     "booking": Sample(
         legal=(lost("book", "ann", key="monday"), op("bookings", None, ["ann", "ann"], process=1, key="monday"),
                op("book", "ann", ["ann", "ann"], key="monday"), lost("bookings", process=2, key="monday")),

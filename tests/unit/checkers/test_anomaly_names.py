@@ -25,7 +25,7 @@ NOT_JUDGED = ("importers/", "porcupine/", "anomalies.py", "vacuity.py", "__init_
 
 OTHER_WORDS = {
     *("clock-drift", "clock-offsets", "clock-step", "clock-strobe"),  # faults
-    *("guarded-write", "late-write", "not-held", "read-init", "read-pair", "write-pair"),  # functions and errors
+    *("guarded-write", "late-write", "not-held", "read-after", "read-init", "read-pair", "write-pair"),  # functions
     *("guarded-writes", "never-read", "compare-and-set", "predicate-rw", "utf-8"),  # counts and words
 }
 """What has a hyphen in the checkers and is no anomaly; functions, faults, counts."""

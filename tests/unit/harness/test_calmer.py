@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from faultline.harness.calmer import calm_values, calmed, fewer_nodes_and_workers, shorter_faults, values_of
+from faultline.harness.operation import AnswerOf
 from faultline.harness.plan import Plan, PlannedFault, PlannedOperation, Weather, node_names
 from faultline.harness.planning import make_plan
 from faultline.harness.request import RunRequest
@@ -31,6 +32,19 @@ def small(*, workers: tuple[int, ...] = (), durations_ms: tuple[int, ...] = (), 
         operations=tuple(PlannedOperation(worker, at, "read", "k0") for at, worker in enumerate(workers)),
         faults=tuple(PlannedFault("kill", at, each * MS) for at, each in enumerate(durations_ms)),
     )
+
+
+def test_workers_are_numbered_anew_also_where_an_operation_names_the_answer_of_one() -> None:
+    plan = replace(
+        small(workers=(2, 7)),
+        operations=(
+            PlannedOperation(2, 0, "read", "x"),
+            PlannedOperation(7, 1, "write", "y", 1, AnswerOf(2, "read", "x")),
+        ),
+    )
+    smaller = fewer_nodes_and_workers(plan, SYSTEM, always)
+    assert smaller.workers == 1
+    assert smaller.operations[1].answer_of == AnswerOf(0, "read", "x")
 
 
 def always(_: Plan) -> bool:

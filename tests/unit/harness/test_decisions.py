@@ -41,6 +41,17 @@ def test_operations_are_invoked_when_they_were_and_nothing_else_is() -> None:
     ]
 
 
+def test_operations_that_depend_on_an_answer_depend_on_it_again() -> None:
+    request = RunRequest(system="follower-reads", workload="moved-sessions", operations=60)
+    first = run(make_plan(request, resolve(request)))
+    decided = as_it_happened(first.plan, first.history)
+    needed = [one.answer_of for one in first.plan.operations if one.answer_of is not msgspec.UNSET]
+    assert sorted(map(str, needed)) == sorted(
+        str(one.answer_of) for one in decided.operations if one.answer_of is not msgspec.UNSET
+    )
+    assert run(decided).history.value == first.history.value
+
+
 def test_a_decided_plan_keeps_the_rest_of_the_plan_and_is_data() -> None:
     first = run(make_plan(REQUEST, resolve(REQUEST)))
     decided = as_it_happened(first.plan, first.history)

@@ -6,7 +6,8 @@ import msgspec
 import pytest
 
 from faultline.harness.errors import UsageError
-from faultline.harness.plan import Plan
+from faultline.harness.operation import AnswerOf
+from faultline.harness.plan import Plan, PlannedOperation
 from faultline.harness.planning import RunRequest, make_plan
 from faultline.harness.run import run_simulated
 from faultline.harness.stored_plan import fit_plan
@@ -26,6 +27,12 @@ def read_back(**changes):
 def test_a_plan_that_was_written_down_is_fit():
     assert read_back() == PLAN
     fit_plan(read_back(), PARTS, "run.json")
+
+
+def test_an_operation_that_depends_on_an_answer_is_written_down_and_one_that_does_not_is_as_before():
+    dependent = PlannedOperation(0, 5, "write", "y", 1, AnswerOf(1, "read", "x"))
+    assert msgspec.json.decode(msgspec.json.encode(dependent), type=PlannedOperation) == dependent
+    assert b"answer_of" not in msgspec.json.encode(PLAN)
 
 
 @pytest.mark.parametrize(
@@ -60,6 +67,10 @@ def test_a_number_out_of_its_range_is_refused_with_its_key(key, changes):
         ("not within ten minutes after heal_us", {"end_us": PLAN.heal_us + 10**12}),
         ("weather.latency_us_min is 5000, which is more than latency_us_max", {"weather": {"latency_us_min": 5_000}}),
         ("an operation is of worker 7", {"operations": [{"worker": 7, "at_us": 0, "f": "read"}]}),
+        (
+            "needs an answer of worker 7, but there are only",
+            {"operations": [{"worker": 0, "at_us": 0, "f": "write", "answer_of": {"worker": 7, "f": "read"}}]},
+        ),
         ("no option called 'no-such'", {"options": {"no-such": "1"}}),
         ("must be a whole number", {"options": {"batch_size_bytes": "-1"}}),
         ("no planted bug called 'no-such'", {"mutants": ["no-such"]}),

@@ -9,7 +9,7 @@ import pytest
 from faultline.harness.generator import planned_operations
 from faultline.registry import load_system, load_workload
 
-NAMES = ["bank", "booking", "txn-append", "txn-register", "write-skew", "long-fork"]
+NAMES = ["bank", "booking", "txn-append", "txn-register", "lost-update", "write-skew", "long-fork"]
 
 
 def planned(name: str, seed: int = 1, operations: int = 200) -> list[Any]:
@@ -27,12 +27,12 @@ def test_they_plan_what_they_are_asked_for_with_functions_that_the_system_offers
     assert [(row.f, row.value) for row in rows] == [(row.f, row.value) for row in planned(name)]
 
 
-@pytest.mark.parametrize("name", ["txn-append", "txn-register", "write-skew"])
+@pytest.mark.parametrize("name", ["txn-append", "txn-register", "lost-update", "write-skew"])
 def test_no_two_writes_are_alike_and_keys_do_not_live_for_ever(name: str) -> None:
     steps = [step for row in planned(name) for step in row.value]
     written = [value for kind, _, value in steps if kind != "r"]
     assert len(written) == len(set(written)) > 50
-    assert len({key for _, key, _ in steps}) >= 15
+    assert len({key for _, key, _ in steps}) >= 12
     assert all(value is None for kind, _, value in steps if kind == "r")
 
 

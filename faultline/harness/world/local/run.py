@@ -30,7 +30,7 @@ from faultline.harness.incremental import Watch, incremental_checkers
 from faultline.harness.interpreter import Interpreter
 from faultline.harness.invariant import Breach
 from faultline.harness.parts import Parts
-from faultline.harness.plan import Plan
+from faultline.harness.plan import Plan, answers_needed
 from faultline.harness.recovery import asked_again
 from faultline.harness.run_record import RunRecord, WorldName
 from faultline.harness.world.faults import FaultPort
@@ -125,6 +125,7 @@ class RealRun:
             history=self.history,
             node_of=self.clients.node_of,
             watch=self.watch,
+            remembered=answers_needed(self.plan),
         )
         self.pump = OperationPump(
             self.interpreter,

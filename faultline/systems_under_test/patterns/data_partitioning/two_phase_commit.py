@@ -44,7 +44,7 @@ lease. Messages later than the `transactions_remembered` latest transactions of 
 ones is forgotten when the log is cut short, and a client that asks is told so, and not that they were rolled back. Old
 versions of values are kept for ever.
 
-*Workloads.* `bank`, `booking`, `txn-append`, `txn-register` and `write-skew` on `transactional-kv`.
+*Workloads.* `bank`, `booking`, `txn-append`, `txn-register`, `lost-update` and `write-skew` on `transactional-kv`.
 
 *Checkers.* `bank`, `booking`, `list-append` and `rw-register` (strict serializability); invariants TPC-I2 to TPC-I9;
 TPC-R44 and TPC-S18 over changes of leaders.

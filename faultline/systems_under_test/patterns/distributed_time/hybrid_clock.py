@@ -22,9 +22,9 @@ any clock of the cluster has shown.
 up. `forward_jump_us_max` refuses such requests instead (`ClockTooFarAhead`). And the order is still partial: writes of
 clients that know nothing of each other are ordered by their clocks' errors; clock-bound wait solves that.
 
-*Workloads.* `causal-pairs` on `timestamped-kv` (`clock=hybrid`, the default) under clock faults.
+*Workloads.* `causal-pairs` and `causal-writes` on `timestamped-kv` (`clock=hybrid`, the default) under clock faults.
 
-*Checkers.* `causal-pairs`; invariants HYC-I1, HYC-I3, LMC-I3.
+*Checkers.* `causal-pairs`, `dependent-writes`; invariants HYC-I1, HYC-I3, LMC-I3.
 
 *Planted bugs.* `wall-time-stamps`, `ignore-request-stamp`, `clock-not-restored`; of replicated stores
 `stamped-when-replayed`.

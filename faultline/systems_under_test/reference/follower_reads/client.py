@@ -8,15 +8,21 @@ on depends on the mode: the stamp of its last write (`stamped`), or the newest s
 The leader, asked in its turn, answers with its newest state, in `at-stamp` mode too: the snapshot of the session moves
 on to that. A session in that mode is pinned to the first state it sees, and to each of its own writes.
 
+The answer to a write may be handed to another client, which goes on from it: `read-after` takes `[null, answer]`, and
+reads no state that is older than that write (S8 of the requirements: a stamp of one key with a read of another).
+
 With `read_from=nearest` the client also sends heartbeats, from which `NearestReplicas` learns regions and latencies.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
+from faultline.harness.operation import Operation
+from faultline.harness.outcome import Outcome
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.data_replication.replica_selection import NearestReplicas, ReplicaDescriptor
 from faultline.systems_under_test.reference.follower_reads.messages import (
@@ -36,7 +42,10 @@ from faultline.systems_under_test.reference.shared.client_messages import (
     SetValue,
 )
 
-__all__ = ["FollowerReadingClient"]
+__all__ = ["READ_AFTER", "FollowerReadingClient"]
+
+READ_AFTER = "read-after"
+"""The function that reads no state older than a write whose answer is handed over."""
 
 _PING_INTERVAL_US = 100_000
 _PAUSE_US = 20_000
@@ -70,6 +79,18 @@ class FollowerReadingClient(KeyValueClient):
             self._handle_pong(source, message)
         else:
             super().receive(source, message)
+
+    def invoke(self, operation: Operation, done: Callable[[Outcome], None]) -> None:
+        """Perform `operation`; a `read-after` is a read that first takes over the stamp it was handed."""
+        if operation.f == READ_AFTER:
+            handed = operation.value[1] if isinstance(operation.value, list | tuple) and operation.value[1:] else None
+            if type(handed) is int:
+                self._take_over(handed)
+            operation = Operation(operation.process, "read", operation.key)
+        super().invoke(operation, done)
+
+    def _take_over(self, stamp: int) -> None:
+        self._written = max(self._written, stamp)
 
     # Reads.
 

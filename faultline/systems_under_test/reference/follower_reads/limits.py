@@ -7,13 +7,15 @@ from faultline.systems_under_test.reference.shared.clock_faults import has_runaw
 
 __all__ = ["not_promised"]
 
+_OF_SESSIONS = frozenset({"follower-reads", "read-your-writes", "causal-writes", "moved-sessions"})
+
 _ENOUGH_FOR = {
     "plain": frozenset[str](),
     "bounded": frozenset({"bounded-staleness"}),
     "stamped": frozenset({"read-your-writes"}),
-    "session": frozenset({"follower-reads", "read-your-writes"}),
+    "session": _OF_SESSIONS,
     "at-stamp": frozenset({"follower-reads", "read-your-writes"}),
-    "no-wait": frozenset({"follower-reads", "read-your-writes"}),
+    "no-wait": _OF_SESSIONS,
 }
 """The workloads for which reads from followers are enough, by the option `follower_reads`; `read-index` is for all."""
 

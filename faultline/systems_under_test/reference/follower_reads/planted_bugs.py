@@ -17,6 +17,7 @@ from faultline.harness.world.ports import NodeId
 from faultline.systems_under_test.patterns.data_replication.follower_reads import LeaderContact, WaitingReads
 from faultline.systems_under_test.patterns.data_replication.versioned_value import OrderedVersions
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import DATA
+from faultline.systems_under_test.reference.follower_reads.client import FollowerReadingClient
 from faultline.systems_under_test.reference.follower_reads.extension import FollowerReads
 from faultline.systems_under_test.reference.follower_reads.messages import FollowerRead
 from faultline.systems_under_test.reference.follower_reads.parts import FollowerReadParts
@@ -175,6 +176,19 @@ class _ReadIndexWithoutAsking(FollowerReadService):
 
     def _ask_for_index(self, read: PendingRead) -> None:
         self._serve(read)
+
+
+@_SESSION.plant(
+    "handed-stamp-ignored", "FR-M10", part="client", campaign="moved-sessions", caught_by=("dependent-writes",)
+)
+class _HandedStampIgnored(FollowerReadingClient):
+    """A client that is handed the answer to another's write reads as if it knew nothing.
+
+    Shows as: after a change of client a user does not see what he has just written.
+    """
+
+    def _take_over(self, stamp: int) -> None:
+        pass
 
 
 @_SESSION.plant("version-per-batch", "FR-M9", part="reads.version_of", caught_by=("VVL-I2", "follower-reads"))

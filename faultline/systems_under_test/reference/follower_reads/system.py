@@ -18,8 +18,8 @@ pre-vote, entries pushed, the leader's own reads through a round of heartbeats. 
 *Does not tolerate.* A majority of servers without their disks; `follower_reads=bounded` under clocks without a bound on
 their drift.
 
-*Workloads.* `follower-reads`, `read-your-writes`, `bounded-staleness`; with `follower_reads=read-index` or
-`read_from=leader` also `register` and the others of a key-value store.
+*Workloads.* `follower-reads`, `read-your-writes`, `bounded-staleness`, `causal-writes`, `moved-sessions`; with
+`follower_reads=read-index` or `read_from=leader` also `register` and the others of a key-value store.
 
 *Planted bugs.* See `planted_bugs`.
 
@@ -37,7 +37,7 @@ from faultline.harness.invariant import Invariant
 from faultline.harness.promises import Asked
 from faultline.harness.system import OptionDescription, PlantedBug
 from faultline.harness.world.ports import NodeId, Ports
-from faultline.systems_under_test.reference.follower_reads.client import FollowerReadingClient
+from faultline.systems_under_test.reference.follower_reads.client import READ_AFTER, FollowerReadingClient
 from faultline.systems_under_test.reference.follower_reads.extension import FollowerReads
 from faultline.systems_under_test.reference.follower_reads.features import FEATURES
 from faultline.systems_under_test.reference.follower_reads.invariants import follower_read_invariants
@@ -72,7 +72,7 @@ class FollowerReadStore:
         "request-waiting-list",
         "singular-update-queue",
     )
-    functions = FUNCTIONS
+    functions = (*FUNCTIONS, READ_AFTER)
     usual_workload = "follower-reads"
     usual_nodes = 3
     options: Mapping[str, OptionDescription] = OPTIONS

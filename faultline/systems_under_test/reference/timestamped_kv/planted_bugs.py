@@ -18,6 +18,8 @@ from faultline.systems_under_test.reference.timestamped_kv.messages import (
     ReadAnswered,
     ReadAt,
     ReadResponse,
+    TimeRequest,
+    TimeResponse,
     WriteRequest,
 )
 from faultline.systems_under_test.reference.timestamped_kv.node import Parts
@@ -103,6 +105,25 @@ class _KeepsLastStamp(TimestampedKvClient):
     def _learn(self, owner: NodeId, stamp: HybridTimestamp) -> None:
         self._seen = BEFORE_ALL
         super()._learn(owner, stamp)
+
+
+@BUGS.plant(
+    "reader-forgets-its-stamp",
+    "HYC-M8",
+    part="client",
+    pattern="hybrid-clock",
+    campaign="causal-writes",
+    caught_by=("dependent-writes",),
+)
+class _ForgetsItsStamp(TimestampedKvClient):
+    """A reader asks its node for the time without the largest stamp that it has seen.
+
+    Shows as: under wrong clocks a client that has read an effect reads its cause as of an earlier time.
+    """
+
+    def _node_time(self) -> Generator[Any, Any, HybridTimestamp]:
+        answer: TimeResponse = yield self._node, lambda number: TimeRequest(number, BEFORE_ALL)
+        return answer.read_time
 
 
 @BUGS.plant(

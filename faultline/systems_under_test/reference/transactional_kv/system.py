@@ -32,7 +32,7 @@ from faultline.systems_under_test.reference.transactional_kv.unreplicated_node i
 
 __all__ = ["TransactionalKv"]
 
-_STRICT = frozenset({"txn-append", "txn-register", "write-skew"})
+_STRICT = frozenset({"txn-append", "txn-register", "lost-update", "write-skew"})
 _SERIALIZABLE = _STRICT | {"booking"}
 
 
