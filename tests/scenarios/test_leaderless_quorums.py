@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from typing import Any
 
 import pytest
@@ -13,20 +14,26 @@ from faultline.harness.outcome import info, ok
 from faultline.harness.plan import Plan
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import CheckResult, Verdict
+from faultline.harness.world.ports import NodeId
 from faultline.story.log_cluster import Cluster
+from faultline.systems_under_test.patterns.data_replication.file_format import LogUnusable
 from faultline.systems_under_test.reference.quorum_register.coordinator import (
     NO_QUORUM_TO_ASK,
     NO_QUORUM_TO_STORE,
 )
 from faultline.systems_under_test.reference.quorum_register.messages import (
+    CopyStored,
     QueryResponse,
     ReadValue,
+    Stamp,
     StoreRequest,
     StoreResponse,
     ValueResponse,
     WriteValue,
 )
 from faultline.systems_under_test.reference.quorum_register.system import QuorumRegister
+from faultline.testing.fake_ports import FakePorts
+from faultline.testing.memory_storage import MemoryStorage
 
 EXPIRATION_US = 200_000
 
@@ -322,3 +329,29 @@ def test_what_a_client_asks_while_everybody_is_up_is_answered_by_queries_of_a_ma
     cluster.step(lambda source, _, message: source == "byzantium" and isinstance(message, QueryResponse))
     cluster.deliver(lambda _, target, __: target == "alice")
     assert [answer.value for answer in cluster.answers("alice", number)] == [None]
+
+
+class _FailsOnce(MemoryStorage):
+    """A disk whose first fsync of a log writes nothing down and is answered with an error."""
+
+    fails = True
+
+    def fsync(self, file: str) -> None:
+        if file.startswith("wal") and self.fails:
+            self.fails = False
+            raise OSError(errno.EIO, "Input/output error", file)
+        super().fsync(file)
+
+
+@pytest.mark.rows("QRM-I2")
+def test_a_replica_tells_of_a_copy_that_a_failed_sync_had_left_when_it_acknowledges_it() -> None:
+    storage, store = _FailsOnce(), StoreRequest(1, "x", Stamp(1, "byzantium", 1), 7)
+    replicas = [FakePorts("athens", storage) for _ in range(2)]
+    nodes = [QuorumRegister().node(ports, ("athens", "byzantium"), {}, frozenset()) for ports in replicas]
+    nodes[0].start()
+    with pytest.raises(LogUnusable):
+        nodes[0].receive(NodeId("byzantium"), store)
+    nodes[1].start()
+    nodes[1].receive(NodeId("byzantium"), store)
+    assert [message for _, message in replicas[1].sent] == [StoreResponse(1)]
+    assert [event.stamp for event in replicas[1].events if isinstance(event, CopyStored)] == [store.stamp]

@@ -51,7 +51,7 @@ class Gossip:
     domains = Domains(
         nodes=(5, 5, 5, 3, 4, 6, 7, 9),
         options={"client_timeout_ms": ("500",), "down_after_ms": ("2000", "4000")},
-        weather={"loss": (), "latency_us_max": (600, 5_000)},
+        weather={"loss": (), "reset": (), "latency_us_max": (600, 5_000)},
     )
     options: Mapping[str, OptionDescription] = OPTIONS
     planted_bugs: Mapping[str, PlantedBug] = BUGS.planted_bugs

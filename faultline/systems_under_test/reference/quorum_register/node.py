@@ -95,9 +95,11 @@ class QuorumRegisterNode(LeaderlessNode):
 
     def _handle_store(self, source: NodeId, request: StoreRequest) -> None:
         copy = Copy(request.key, request.stamp, request.value)
-        if self.copies.store(copy):
+        is_new = self.copies.store(copy)
+        # A copy may be there although nothing was told of it: the process before this one ended in the sync.
+        if is_new or copy.stamp == self.copies.get(copy.key).stamp:
             checksum = crc32(msgspec.msgpack.encode(copy.value))
             self.ports.trace.emit(CopyStored(copy.key, copy.stamp, checksum))
-        elif copy.stamp < self.copies.get(copy.key).stamp:
+        else:
             self.ports.trace.sometimes("older-copy-refused")
         self._requests.send(source, StoreResponse(request.correlation_id))
