@@ -8,7 +8,7 @@ from zlib import crc32
 import pytest
 
 from faultline.story.log_cluster import Cluster, StaggeredPorts
-from faultline.systems_under_test.reference.gossip.messages import GossipDigest, GossipStates, RoundBegun
+from faultline.systems_under_test.reference.gossip.messages import GossipDigest, GossipStates, RoundBegun, WriteMetadata
 from faultline.systems_under_test.reference.gossip.system import Gossip
 
 ROUND_US = 100_000
@@ -173,3 +173,11 @@ def test_two_nodes_may_know_different_things_so_gossip_decides_nothing() -> None
     cluster.nodes["byzantium"].say("owner-of-partition-1", "byzantium")
     assert cluster.known("athens", "byzantium", "owner-of-partition-1") is None
     assert cluster.known("byzantium", "athens", "owner-of-partition-1") is None
+
+
+def test_a_write_that_the_network_repeats_does_not_undo_a_later_one() -> None:
+    cluster = GossipCluster(2)
+    first, second = WriteMetadata(1, "k", 1), WriteMetadata(1, "k", 2)
+    for client, write in (("alice", first), ("bob", second), ("alice", first)):
+        cluster.hand(client, "athens", write)
+    assert cluster.known("athens", "athens", "k") == 2

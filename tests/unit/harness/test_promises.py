@@ -104,6 +104,10 @@ def refusal(**asked: Any) -> UsageError:
             {"system": "quorum-kv", "workload": "siblings", "faults": ("kill",), "weather": {"duplicate": "0.1"}},
             "executes one that comes again",
         ),
+        (
+            {"system": "gossip", "workload": "metadata", "faults": ("kill",), "weather": {"stale": "0.01"}},
+            "executes a stale one again",
+        ),
         ({"system": "partitioned-kv", "options": {"late_nodes": "1"}}, "fewer than minimum_cluster_size=3"),
         ({"system": "coordinated-kv", "faults": ("fast-node",), "nodes": 6}, "no lease has a margin"),
     ],

@@ -67,6 +67,7 @@ class GossipNode:
         self._rounds = 0
         self._contacts: dict[str, int] = {}
         self._heard_of: set[str] = set()
+        self._last_number: dict[NodeId, int] = {}
         self._handlers = HandlerTable(
             {
                 GossipDigest: self._handle_digest,
@@ -230,6 +231,10 @@ class GossipNode:
                 self.ports.trace.sometimes("delta-with-gap-refused")
 
     def _handle_write(self, source: NodeId, request: WriteMetadata) -> None:
+        # A repetition by the network would undo what was said since. Its client has its answer, or will not wait.
+        if request.request_number <= self._last_number.get(source, 0):
+            return
+        self._last_number[source] = request.request_number
         self.say(request.key, request.value)
         self.ports.network.send(source, ViewResponse(request.request_number))
 
