@@ -69,7 +69,7 @@ class Model(NamedTuple):
     is_exact: bool = True
     """False when the incremental checker leaves some violations of a prefix for the end."""
     is_lasting: bool = True
-    """False when the checker of histories may excuse by what comes later what it refuted before."""
+    """False when the checker of histories may refute a prefix and not the whole."""
 
 
 def _port_refutes(history: History) -> bool:

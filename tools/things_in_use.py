@@ -7,7 +7,20 @@ from typing import Any, Protocol
 
 from faultline.harness.outcome import CAS_MISMATCH, Outcome, fail, ok
 
-__all__ = ["KEY", "Bank", "GrowingSet", "Ids", "Number", "Queue", "Register", "Shared", "Thing", "Values", "Version"]
+__all__ = [
+    "KEY",
+    "Bank",
+    "GrowingSet",
+    "Ids",
+    "Number",
+    "Queue",
+    "ReadOrWritten",
+    "Register",
+    "Shared",
+    "Thing",
+    "Values",
+    "Version",
+]
 
 KEY = "k"
 
@@ -36,6 +49,21 @@ class Shared:
 
     process = 0
     key = KEY
+
+
+class ReadOrWritten(Shared):
+    """An object that is read, or written with a value that no write had before."""
+
+    rng: random.Random
+    written = 0
+    reads = 0.5
+
+    def call(self) -> tuple[str, Any]:
+        """Return a new operation."""
+        if self.rng.random() < self.reads:
+            return "read", None
+        self.written += 1
+        return "write", self.written
 
 
 class Values(Shared):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from things_in_use import KEY
+from things_in_use import KEY, ReadOrWritten
 
 from faultline.harness.outcome import Outcome, fail, ok
 
@@ -123,23 +123,12 @@ class Lease(Lock):
         return super().wrong(f, value, outcome)
 
 
-class Versions:
+class Versions(ReadOrWritten):
     """A register whose writes are given versions."""
-
-    process = 0
-    key = KEY
 
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng
         self.values: list[Any] = [None]
-        self.written = 0
-
-    def call(self) -> tuple[str, Any]:
-        """Return a new operation."""
-        if self.rng.random() < 0.5:
-            return "read", None
-        self.written += 1
-        return "write", self.written
 
     def effect(self, f: str, value: Any) -> Outcome:
         """Let the operation take effect."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from things_in_use import Shared
+from things_in_use import ReadOrWritten, Shared
 
 from faultline.harness.outcome import Outcome, fail, ok
 from faultline.harness.revisions import WHOLE_ENTRY
@@ -169,20 +169,14 @@ class Pair(Shared):
         return ok([int(self.rng.random() * (self.written + 2)) or None for _ in range(2)])
 
 
-class WrittenOnce(Shared):
+class WrittenOnce(ReadOrWritten):
     """Values that are written once each, and read all together, in the order of their writes."""
+
+    reads = 0.4
 
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng
         self.values: list[int] = []
-        self.written = 0
-
-    def call(self) -> tuple[str, Any]:
-        """Return a new operation."""
-        if self.rng.random() < 0.4:
-            return "read", None
-        self.written += 1
-        return "write", self.written
 
     def effect(self, f: str, value: Any) -> Outcome:
         """Let the operation take effect; a reader may see less than all, but in order."""

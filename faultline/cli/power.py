@@ -1,4 +1,4 @@
-"""`faultline power`: how many bugs that a generator makes does the default campaign of a system find?"""
+"""`faultline power`: the share of generated bugs that the default campaign of a system finds."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def command(
     markdown: Path | None,
     as_json: bool,
 ) -> Sealed | None:
-    """Measure which share of generated bugs the default campaign of a system finds.
+    """Measure the share of generated bugs that the default campaign of a system finds.
 
     Each mutant is one small change of the system's own code. It runs in the campaign that `faultline campaign --system`
     has with no other word, until clients see it or its runs are over. Ends with 0 when it has measured, and with 1 when

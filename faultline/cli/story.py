@@ -124,7 +124,7 @@ def _told_lines(scene: Scene, told: Told, brief: bool) -> Iterator[str]:
 
 
 def _compared(told: Told) -> Iterator[str]:
-    """Yield the lines that were given; where the paragraph says others, those with `-` and these with `+`."""
+    """Yield the lines that were given; where they differ, the expected ones with `-` and the given ones with `+`."""
     import difflib
 
     if told.holds or told.changed:

@@ -1,1 +1,1 @@
-"""The power of a campaign: the share of bugs that it finds, measured with bugs which a generator makes."""
+"""The power of a campaign: the share of generated bugs that it finds."""

@@ -1,4 +1,4 @@
-"""The measurement: run the unchanged program, draw mutants of the places that it came to, run each, and sum up.
+"""The measurement: run the unchanged program, draw mutants at the places that it reached, run each, and sum up.
 
 Every mutant meets the same runs: those of the campaign that `faultline campaign --system S` has with no other word,
 each cell with the first seed, then each with the next one. The unchanged program runs them first. What is accused there

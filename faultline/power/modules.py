@@ -43,7 +43,7 @@ def modules_of(system: NodeSystem, path: str) -> tuple[SourceModule, ...]:
             f"{system.name} is a program of its own, and has no source that could be mutated.",
             "Name a system whose nodes are written in Python: `faultline list systems`.",
         )
-    # A class that is only passed on by the module of the entry point stands in a module of its own.
+    # The module of the entry point may only re-export the class.
     root, names = type(system).__module__, {path.partition(":")[0], type(system).__module__}
     top = root.partition(".")[0]
     inside = (SYSTEMS,) if top == "faultline" else (top, SYSTEMS)
@@ -68,8 +68,8 @@ def modules_of(system: NodeSystem, path: str) -> tuple[SourceModule, ...]:
 
 
 def group_of(module: str) -> str:
-    """Return the name under which results of `module` are counted: the pattern of the catalogue whose module it is or
-    extends, as `paxos_store` does `paxos`; else its own name among the patterns, or the system that it belongs to."""
+    """Return the name under which results of `module` are counted: the pattern that it contains or extends, as
+    `paxos_store` extends `paxos`; else its own name among the patterns, or its system."""
     inside = module.removeprefix(f"{SYSTEMS}.")
     for pattern in PATTERNS:
         if pattern.module and inside.startswith(pattern.module):
@@ -98,7 +98,7 @@ def _source_of(module: str) -> Path | None:
 
 
 def _imported(module: SourceModule) -> Iterator[str]:
-    """Return what `module` imports when it runs: modules, and names in them, which may be modules too."""
+    """Return the modules that `module` imports when it runs, and the imported names, which may be modules too."""
     is_package = module.file.endswith("__init__.py")
     waiting: list[ast.AST] = [ast.parse(module.text)]
     while waiting:

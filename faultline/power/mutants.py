@@ -111,9 +111,9 @@ class _Change:
             self._put(ast.If(self.new.test, [called], []) if isinstance(self.new, ast.If) else called)
 
     def mark(self, mutant_id: str) -> None:
-        """Let the place call the marker, and do what it did. It may be marked already, for another change of it."""
+        """Let the place call the marker, and behave as before. It may be marked already, for another change of it."""
         if isinstance(self.old, ast.If):
-            # Only what follows from the condition is changed, so that a condition that is false does not reach it.
+            # The change is in the body alone, so a false condition does not reach it.
             self.old.test = ast.BoolOp(ast.And(), [self.old.test, _call(mutant_id)])
             return
         entries = getattr(self.owner, self.field)
@@ -146,7 +146,7 @@ def mutated_tree(source: str, mutant: Mutant, system_class: str = "") -> ast.Mod
 
 
 def marked_tree(source: str, module: str, system_class: str = "") -> ast.Module:
-    """Return the tree of the module that does what it did, and calls the marker at the place of each mutant."""
+    """Return the tree of the module, unchanged but for a call of the marker at the place of each mutant."""
     tree = ast.parse(source)
     for mutant, change in _all(source, tree, module, system_class):
         change.mark(mutant.id)
@@ -234,7 +234,7 @@ def _reports(node: ast.AST) -> bool:
     return False
 
 
-# The operators: each returns what may stand in place of a node; None stands for a statement that is left out.
+# The operators: each returns the possible replacements of a node; None is for a statement that is left out.
 
 _New = Iterable[ast.stmt | ast.expr | None]
 
@@ -301,7 +301,7 @@ def _without_one(node: ast.AST) -> _New:
 
 
 def _without_guard(node: ast.AST) -> _New:
-    """Replace a condition that ends in `return` or the like by itself without a consequence."""
+    """Keep the condition of a guard, one that ends in `return` or the like, and replace its body by `pass`."""
     if not isinstance(node, ast.If) or node.orelse or len(node.body) > _GUARD_STATEMENTS_MAX:
         return []
     return [ast.If(node.test, [ast.Pass()], [])] if isinstance(node.body[-1], _EXITS) else []
@@ -326,4 +326,4 @@ OPERATORS: dict[str, Callable[[ast.AST], _New]] = {
     "drop-guard": _without_guard,
     "swap-extremum": _other_extremum,
 }
-"""What each operator makes of a node of the tree, by the operator's name."""
+"""The operators by name; each returns the possible replacements of a node."""

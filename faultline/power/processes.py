@@ -23,7 +23,7 @@ class _Running:
         self.ran: list[Ran] = []
 
     def ended(self) -> list[Ran]:
-        """Return all runs; one after which the kernel ended the process is the last, and counts as a hang.
+        """Return all runs. When the kernel ended the process, the last one counts as a hang.
 
         Raise `HarnessError` when the process failed by itself: that says nothing about the mutant.
         """

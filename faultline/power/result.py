@@ -1,4 +1,4 @@
-"""The result of a measurement: which mutants count, which of them were found, by whom, and at what cost.
+"""The result of a measurement: the mutants that count, those that were found, by whom, and the cost.
 
 A mutant counts when its place was executed and some run came out differently from the same run of the unchanged
 program. The others are listed apart: a place that was never executed is a situation that the campaign lacks, and one
@@ -87,7 +87,7 @@ class Sighting(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Measured(msgspec.Struct, frozen=True, kw_only=True):
-    """One mutant and what became of it. `first_client` is the first run that a checker of clients' answers accused.
+    """One mutant and its outcome. `first_client` is the first run that a checker of clients' answers accused.
 
     `runs_reached` executed the mutated place, `runs_changed` came out differently. `out_of_time` says that the limit of
     processor time ended the runs: on a faster machine there would have been more.
@@ -181,7 +181,7 @@ class Power(msgspec.Struct, frozen=True, kw_only=True):
 def measured(
     mutant: Mutant, ran: Sequence[Ran], unchanged: Mapping[int, Ran], places: Mapping[int, Place], *, time_s: float
 ) -> Measured:
-    """Return what became of `mutant` in the runs `ran`, compared with the same runs of the unchanged program.
+    """Return the outcome of `mutant` in the runs `ran`, compared with the same runs of the unchanged program.
 
     `places` has the place of each run by its number; `time_s` is the limit of processor time.
     """
@@ -231,7 +231,7 @@ def _ending(ran: Sequence[Ran], changed: int, first: Sighting | None, first_clie
 
 
 def _accusations(ran: Ran) -> list[Found]:
-    """Return what tells a user that the run was not clean, what clients see first."""
+    """Return the accusations of a run that a user is shown, those of clients first."""
     found = sorted(ran.found, key=lambda one: not one.by_client)
     if found or not (ran.ended == HANG or ran.verdict == Ending.ERROR):
         return found
@@ -261,8 +261,8 @@ def _counted(names: Iterable[str]) -> dict[str, int]:
 
 
 def share_of(mutants: Iterable[Measured], *, by_client: bool, within: float = math.inf) -> Share:
-    """Return the share of the mutants that count which were found in the first runs, `within` so many: by clients alone
-    or by any means."""
+    """Return the share of the counted mutants that were found in the first `within` runs, by clients alone or by any
+    means."""
     counted = [one for one in mutants if one.ending in COUNTED]
     sightings = [one.first_client if by_client else one.first for one in counted]
     found = [each for each in sightings if each is not None and each.runs <= within]

@@ -33,7 +33,7 @@ def headline(power: Power) -> str:
 
 
 def _seen(power: Power) -> str:
-    """Return how many of the mutants that certainly do harm are visible to clients, and what the others are."""
+    """Return a sentence about the mutants that certainly do harm: those that clients see, and the kinds of the rest."""
     found, seen = power.any.found, power.clients.found
     if not found:
         return "No mutant was found by any means."
@@ -68,7 +68,7 @@ def lines_of(power: Power) -> list[str]:
 
 
 def _shortcomings(power: Power) -> Iterator[str]:
-    """Yield what limits the result: mutants that were not measured, or not in all their runs."""
+    """Yield the limits of the result: mutants that were not measured, or not in all their runs."""
     if power.missing:
         why = "Interrupted" if power.interrupted else "No run of the unchanged program is clean"
         yield f"{why}: {_count(power.missing, 'mutant')} not measured."
@@ -78,7 +78,7 @@ def _shortcomings(power: Power) -> Iterator[str]:
 
 
 def mutant_lines(one: Measured) -> Iterator[str]:
-    """Yield the lines about one mutant: what it changes, and the first run that found it."""
+    """Yield the lines about one mutant: its change, and the first run that found it."""
     yield f"{one.mutant.id}  {one.ending}"
     yield f"    line {one.mutant.line}: {one.mutant.diff}"
     seen = one.first_client or one.first
@@ -158,7 +158,7 @@ def _percent(share: Share) -> str:
 
 
 def _rows_by_runs(power: Power) -> Iterator[str]:
-    """Yield the shares that smaller campaigns find: of one run, of ten, and so on."""
+    """Yield the shares found by smaller campaigns: by one run, by ten, and so on."""
     within = 1
     while within < power.runs_max:
         yield _row_within(power, within)

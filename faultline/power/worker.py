@@ -38,12 +38,13 @@ HANG = "hang"
 REFUSED = "refused"
 INVARIANTS = "invariants"
 NODE_CRASH = "node-crash"
-"""The invariant that a node breaks whose code raises."""
+"""The invariant that an exception in a node's code breaks."""
 
 _MEMORY_BYTES = 4 << 30
 _AGAIN_S = 1.0
 _LATE_RUNS = 4
-"""The kernel ends a process after so many times the limit of a run beyond all others: no timer reaches it there."""
+"""The time that a process gets beyond its limit, in limits of a run. After it the kernel ends a process in which no
+timer fires."""
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):

@@ -94,7 +94,7 @@ def _client_request_words(request: Any) -> str:
 
 
 def tag_words(message: Any) -> str:
-    """A message by its tag, with its fields: what is said of a kind that has no words of its own."""
+    """A message by its tag, with its fields: the words for a kind without words of its own."""
     fields = " ".join(f"{name}={value}" for name, value in msgspec.structs.asdict(message).items())
     return f"{type(message).__struct_config__.tag} {fields}".rstrip()
 

@@ -69,7 +69,7 @@ AS_WRITTEN = Change()
 
 @dataclass(frozen=True)
 class Told:
-    """A paragraph as it went: the lines that its commands gave, and why the scene could not go on, if it could not.
+    """A paragraph as it went: the lines of its commands, and the reason why the scene had to stop, if it did.
 
     `broken` names the invariants that this paragraph broke, each with its sentence; `changed` says that the reader
     replaced its commands, so that there is nothing to compare.
@@ -132,7 +132,7 @@ def tell(scene: Scene, change: Change = AS_WRITTEN) -> Iterator[Told]:
 def _carried_out(
     player: BarePlayer, paragraph: Paragraph, commands: tuple[str, ...], planted_bug: str
 ) -> tuple[tuple[str, ...], str]:
-    """Return the lines that the commands give, and why one could not be carried out; a silent step says `ok`."""
+    """Return the lines of the commands, and the reason why one could not be carried out; a silent step says `ok`."""
     by_step = [len(step.commands) for step in paragraph.steps]
     # Other commands than the paragraph's own are one step, however many they are.
     if len(commands) != sum(by_step):

@@ -89,8 +89,7 @@ class _Values:
         self.is_left = False
 
     def missing(self, seen: tuple[Hashable, ...]) -> tuple[int, ...]:
-        """Return the rows of a write that a read of `seen` lacks, and of the last write that it sees; none if all are
-        there."""
+        """Return the rows of a write missing in `seen` and of the last write in it; none if no write is missing."""
         known = [self.writes[value] for value in seen]
         call, latest = max(((write.call, write.row) for write in known), default=(0, 0))
         due = bisect_left(self.ends, call)

@@ -43,7 +43,7 @@ class _Write:
 
 
 class _Session:
-    """The newest that one session has seen of a key: a version, and the last call of any write, and without version.
+    """The newest writes of a key that a session has seen: by version, by call, and by call where versions are missing.
 
     `waiting` are writes that are open, with the row that has seen each.
     """

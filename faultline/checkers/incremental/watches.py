@@ -84,7 +84,7 @@ class _Value:
         self.first_told = _NEVER
 
     def wrong_event(self) -> int | None:
-        """Return the row of an event that none of the writes explains; None when all may be right."""
+        """Return the row of an event that no write explains; None when there is none."""
         if self.first_told < min(self.calls.values(), default=_NEVER):
             return next(iter(self.events.values()))
         if len(self.indexes) < len(self.calls):

@@ -194,8 +194,8 @@ class EmergentNode:
             self._send(joiner, JoinResponse(instance, self.membership))
 
     def _handle_welcome(self, _: NodeId, response: JoinResponse) -> None:
-        # A seed that heard nothing for long has founded a cluster. While that has no other member, a late answer ends
-        # it: two groups would serve until the next search.
+        # A seed that heard nothing for long has founded a cluster. A late answer ends that cluster as long as it has no
+        # other member. Otherwise two groups would serve until the next search.
         is_alone = self.membership is None or len(self.membership.live) == 1
         if is_alone and response.instance == self.instance:
             self._take_if_newer(response.membership)
