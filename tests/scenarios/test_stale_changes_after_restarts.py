@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from clock_driver import TITLE, ClockCluster
 from range_driver import RangeCluster
 
+from faultline.story.clock_cluster import TITLE, ClockCluster
 from faultline.systems_under_test.reference.range_kv.messages import CompareAndSetKey, DeleteKey, WriteKey
 from faultline.systems_under_test.reference.timestamped_kv.messages import WriteRequest
 
