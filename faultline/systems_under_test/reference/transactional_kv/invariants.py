@@ -38,21 +38,38 @@ __all__ = [
 
 
 class DecisionsAgree(ReportingInvariant):
-    """TPC-I2, on how transactions ended at participants."""
+    """TPC-I2, on how transactions ended at participants. One that rolled back without a promise may learn anew after a
+    restart: a crash forgets such a transaction, and of its steps only the first begins it again."""
 
     id = "TPC-I2"
     statement = "A transaction ends alike at all participants: committed under one time, or rolled back; for ever."
-    events = (Finished,)
+    events = (Finished, Promised, ParticipantStarted)
 
     def __init__(self) -> None:
-        self._ends: dict[TransactionId, tuple[str, Finished]] = {}
+        self._ends: dict[TransactionId, dict[str, Finished]] = {}
+        self._promised: set[tuple[str, TransactionId]] = set()
+        self._forgettable: dict[str, list[TransactionId]] = {}
 
-    def observe(self, time_us: int, node: str, event: Finished, report: Report) -> None:
-        """Compare with the end at other participants, or here before."""
-        first, end = self._ends.setdefault(event.id, (node, event))
-        if end.time != event.time:
-            sentence = f"Transaction {event.id} {_told(end)} at {first} and {_told(event)} at {node}."
-            self._breach(report, time_us, node, sentence)
+    def observe(self, time_us: int, node: str, event: Finished | Promised | ParticipantStarted, report: Report) -> None:
+        """Compare with the end at other participants, or here before; forget what a crash forgets."""
+        if isinstance(event, Promised):
+            self._promised.add((node, event.id))
+        elif isinstance(event, ParticipantStarted):
+            for forgotten in self._forgettable.pop(node, ()):
+                self._ends[forgotten].pop(node, None)
+        else:
+            self._end(time_us, node, event, report)
+
+    def _end(self, time_us: int, node: str, event: Finished, report: Report) -> None:
+        ends = self._ends.setdefault(event.id, {})
+        for first, end in ends.items():
+            if end.time != event.time:
+                sentence = f"Transaction {event.id} {_told(end)} at {first} and {_told(event)} at {node}."
+                self._breach(report, time_us, node, sentence)
+                return
+        ends[node] = event
+        if event.time is None and (node, event.id) not in self._promised:
+            self._forgettable.setdefault(node, []).append(event.id)
 
 
 class LocksExclude(ReportingInvariant):
