@@ -119,7 +119,7 @@ class _NodeInProcess:
 
 
 class InProcesses(HandCrankedCluster):
-    """What a cluster does otherwise when its nodes are processes; `Processes.placed` puts it in front of one."""
+    """The part of a cluster that differs when its nodes are processes; `Processes.placed` puts it in front of one."""
 
     processes: Processes
 

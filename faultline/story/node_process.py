@@ -22,11 +22,11 @@ from faultline.testing.fake_ports import FakeTimer
 from faultline.testing.hand_cranked import ClusterPorts
 from faultline.testing.memory_storage import MemoryStorage
 
-__all__ = ["Answer", "Asked", "Order", "TimerSet", "coded", "serve"]
+__all__ = ["Answer", "Asked", "Order", "TimerSet", "coded", "look", "receive", "ring", "serve", "start"]
 
 
 class Order(NamedTuple):
-    """What a process needs to host its node: the address of the story, the system, and the folder of its files."""
+    """All that a process needs to host its node: the address of the story, the system, and the folder of its files."""
 
     address: tuple[str, int]
     key: bytes
@@ -58,7 +58,7 @@ class TimerSet(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What one step led to: effects in their order, the timers that wait now, and its result or its error."""
+    """The outcome of one step: effects in their order, the timers that wait now, and its result or its error."""
 
     effects: list[tuple[str, Any]]
     timers: list[TimerSet]
@@ -67,7 +67,7 @@ class Answer(NamedTuple):
 
 
 class _Outlet:
-    """What the ports take for their cluster: it keeps what the node does, for the answer."""
+    """The cluster as the ports in the process see it: it keeps for the answer what the node does."""
 
     def __init__(self, codec: MessageCodec, timeout_offset_us: dict[str, int]) -> None:
         self.effects: list[tuple[str, Any]] = []
@@ -108,9 +108,9 @@ class _Hosted:
             result = asked.act(self, *asked.arguments)
         except Exception as failed:
             error = failed
-        known = {id(timer): number for number, timer in self._timers.items()}
+        known = {timer: number for number, timer in self._timers.items()}
         first = max(self._timers, default=0) + 1
-        self._timers = {known.get(id(timer), first + at): timer for at, timer in enumerate(self.ports.waiting)}
+        self._timers = {known.get(timer, first + at): timer for at, timer in enumerate(self.ports.waiting)}
         timers = [TimerSet(number, timer.due_us, timer.interval_us) for number, timer in self._timers.items()]
         effects = [*self._outlet.effects, *(("mark", mark) for mark in self._outlet.marks)]
         return Answer(effects, timers, result, error)
