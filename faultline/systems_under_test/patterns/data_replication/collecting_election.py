@@ -81,7 +81,7 @@ class CollectedEntries(msgspec.Struct, frozen=True, tag="collected-entries"):
 
 
 class EntriesStampedAnew(msgspec.Struct, frozen=True):
-    """Trace: from `first_index` on, this server holds its entries under `generation`, whoever made them."""
+    """Trace: from `first_index` on, this server holds its entries under `generation`; it may not have made them."""
 
     first_index: int
     generation: int

@@ -42,7 +42,7 @@ class _CollectsItsOwnEntries(CollectingElection):
     caught_by=("LOG-I2", "IDR-I1", "linearizability"),
 )
 class _KeepsItsOwnEntry(CollectingElection):
-    """Where two servers hold different entries at one place, the leader keeps its own, whatever their generations.
+    """The leader keeps its own entry where another server has one of a higher generation at the same place.
 
     Shows as: an old leader that comes back puts an entry of its own in the place of an acknowledged one.
     """
