@@ -123,7 +123,7 @@ class WatchedKeys(Shared):
         return {key: value for key, value in values.items() if value is not None}
 
     def wrong(self, f: str, value: Any, outcome: Outcome) -> Outcome:
-        """Return a drain with an item missing, its last ones turned round, one twice or a wrong one; or another index."""
+        """Return a drain with an item missing, twice or wrong, or its last ones turned round; or another index."""
         if f != "drain":
             return fail("refused") if self.rng.random() < 0.3 else ok(1 + int(self.rng.random() * (self.entries + 1)))
         items = list(outcome.value["items"])
