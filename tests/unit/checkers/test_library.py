@@ -13,6 +13,7 @@ from faultline.checkers import (
     Operation,
     Proof,
     Result,
+    TransactionProof,
     check,
 )
 from faultline.checkers.library.own_evidence import OPERATIONS_MAX
@@ -387,8 +388,16 @@ def test_a_certificate_that_was_changed_is_refused(tmp_path):
         Proof.read(path).verify()
 
 
-def test_there_is_no_certificate_of_transactions_or_of_a_model_of_ones_own():
-    with pytest.raises(UsageError, match="nothing to prove"):
-        _ = check("serializable", [Operation(0, [("r", "x", None)], 0, [("r", "x", [])], 5)]).certificate
+def test_a_certificate_of_transactions_comes_back_from_a_file(tmp_path):
+    write, read = (Operation(t, [(f, "x", value)], 2 * t, answer, 2 * t + 1) for t, f, value, answer in (
+        (0, "append", 1, [("append", "x", 1)]), (1, "r", None, [("r", "x", [])])
+    ))  # fmt: skip
+    for model, verdict in (("serializable", Verdict.PASS), ("strict-serializable", Verdict.VIOLATION)):
+        proof = check(model, [write, read]).certificate
+        assert proof.verify() is verdict
+        assert TransactionProof.read(proof.write(tmp_path / "proof.json")) == proof
+
+
+def test_there_is_no_certificate_of_a_model_of_ones_own():
     with pytest.raises(UsageError, match="a model of your own"):
         _ = check(Bank, [MOVE, HALF]).certificate
