@@ -6,7 +6,7 @@ Whatever is proposed here is looked at by `verify` before it is taken, so that t
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import islice, product
+from itertools import islice, pairwise, permutations, product
 from typing import Any, Literal
 
 import msgspec
@@ -32,6 +32,8 @@ from faultline.checkers.transactions.verify import fault_of, holds
 from faultline.harness.verdict import CheckResult, Verdict
 
 __all__ = ["certificate_of", "proved_transactions"]
+
+_DEPENDENCIES: tuple[Literal["wr", "ww", "rw"], ...] = ("wr", "ww", "rw")
 
 _USES_MAX = 10_000
 """The pairs of uses that are tried for one edge."""
@@ -79,9 +81,10 @@ def certificate_of(
         if not fault_of(kind, level, proved, made):
             return made
     for finding in result.findings:
-        made = TransactionCertificate(core=tuple(sorted(number_of[row] for row in finding.operations)))
-        if not fault_of(kind, level, proved, made):
-            return made
+        members = tuple(sorted(number_of[row] for row in finding.operations))
+        for made in (TransactionCertificate(cycle=drawing.cycle(members)), TransactionCertificate(core=members)):
+            if not fault_of(kind, level, proved, made):
+                return made
     return None
 
 
@@ -134,6 +137,35 @@ class _Drawing:
             if holds(these, edge, step.target):
                 return edge
         return Edge(step.source, kind)
+
+    def cycle(self, members: Sequence[int]) -> tuple[Edge, ...] | None:
+        """Return a shortest cycle among a few transactions, all of whose edges are drawn; None without one."""
+        drawn = {(a, b): self._between(a, b) for a, b in permutations(members, 2)}
+        known = {pair: edge for pair, edge in drawn.items() if edge is not None}
+        paths = [[edge.source, b] for (_, b), edge in known.items()]
+        for _ in members:
+            for path in paths:
+                if path[-1] == path[0]:
+                    return tuple(known[pair] for pair in pairwise(path))
+            # One path to each end from each start is enough for a shortest one.
+            longer = {(path[0], b): [*path, b] for path in paths for a, b in known if a == path[-1]}
+            paths = list(longer.values())
+        return None
+
+    def _between(self, a: int, b: int) -> Edge | None:
+        """Return an edge from `a` to `b`, in the order of the level before others; None when there is none."""
+        these = self._these
+        order = these.level.order
+        if order in ("process", "realtime") and these.precedes(a, b, order):
+            return Edge(a, "realtime" if order == "realtime" else "process")
+        steps = [(t, s) for t in (a, b) for s in range(len(these.all[t].steps))]
+        for kind, first, second in product(_DEPENDENCIES, steps, steps):
+            if (first[0], second[0]) == (a, b) and these.key(first) == these.key(second):
+                for because in self._justified(kind, self._of_key[these.key(first)], [first], [second]):
+                    edge = Edge(a, kind, because)
+                    if holds(these, edge, b):
+                        return edge
+        return None
 
     def _justified(
         self, kind: str, of_key: Sequence[Place], firsts: Sequence[Place], seconds: Sequence[Place]

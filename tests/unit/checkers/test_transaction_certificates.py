@@ -24,8 +24,8 @@ from faultline.harness.verdict import Verdict
 LISTS, REGISTERS = "list-append", "rw-register"
 SKEW = ("rx- wy1", "ry- wx2")
 TORN = ("wx1 wy2", "rx1 ry-")
-OPEN_ORDER = ("wx1 wy2", "wx3 wy4", "rx1 ry4", "rx3 ry2")
-"""Whichever of the two writers is the later, one of the readers saw half of it."""
+OPEN_ORDER = ("wx1 wy2", "wx3 wy4", "rx1 ry4")
+"""Whichever of the two writers is the later, the reader saw half of it."""
 
 
 def proof_of(history, kind=LISTS, model="serializable"):
@@ -73,20 +73,18 @@ def test_a_cycle_names_the_steps_behind_each_edge():
 
 def test_a_version_follows_another_by_the_uses_that_come_one_after_the_other():
     history = one_after_another("wx1", "wx2", "rx1")
-    assert made(history, REGISTERS, "strict-serializable").cycle == (
-        Edge(2, "rw", ((2, 0), (1, 0), (0, 0), (1, 0))),
-        Edge(1, "realtime"),
-    ) or made(history, REGISTERS, "strict-serializable").core == (0, 1, 2)
+    cycle = made(history, REGISTERS, "strict-serializable").cycle
+    assert set(cycle) == {Edge(0, "realtime"), Edge(1, "ww", ((1, 0), (0, 0), (1, 0), (2, 0)))}
     assert made(history, REGISTERS, "serializable").order is not None
 
 
 def test_transactions_of_which_any_order_breaks_something_have_a_core():
     proof = proof_of(concurrent(*OPEN_ORDER), REGISTERS)
-    core = TransactionCertificate(core=(0, 1, 2, 3))
+    core = TransactionCertificate(core=(0, 1, 2))
     assert fault_of(REGISTERS, "serializable", proof.transactions, core) == ""
     assert fault_of(REGISTERS, "snapshot-isolation", proof.transactions, core) == ""
-    three = TransactionCertificate(core=(0, 1, 2))
-    assert "can be put in order" in fault_of(REGISTERS, "serializable", proof.transactions, three)
+    writers = TransactionCertificate(core=(0, 1))
+    assert "can be put in order" in fault_of(REGISTERS, "serializable", proof.transactions, writers)
 
 
 def test_a_skew_of_two_is_a_core_one_by_one_and_none_of_snapshots():
@@ -133,8 +131,9 @@ def test_levels_forbid_no_cycle_that_the_models_allow():
                 if not {*cycle} & {"ww", "wr", "rw"} or not level.forbids(cycle):
                     continue
                 broken = ruled_out([classify([kinds[kind] for kind in cycle])])
-                is_half_seen = sorted(cycle) == ["rw", "wr"] and canonical(name) in ruled_out(["fractured-read"]).also
-                assert canonical(name) in (*broken.weakest, *broken.also) or is_half_seen, (name, cycle)
+                half_seen = ruled_out(["fractured-read"] if sorted(cycle) == ["rw", "wr"] else [])
+                named = (*broken.weakest, *broken.also, *half_seen.weakest, *half_seen.also)
+                assert canonical(name) in named, (name, cycle)
 
 
 PROOFS = {
