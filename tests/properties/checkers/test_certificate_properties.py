@@ -39,7 +39,7 @@ def test_certificates_of_transactions_hold_and_none_claims_the_contrary_of_what_
     complaints = [complaint for seed in range(200) for complaint in complaints_about(seed, model, counts)]
     assert complaints == []
     assert counts["kept, order"] > 100 and counts["broken, cycle"] > 10 and counts["corrupted certificates"] > 1000
-    assert counts["certificates of others that claim the contrary"] > 30
+    assert counts["certificates of others that claim the contrary"] > 20
 
 
 def test_a_set_is_accepted_for_a_changed_history_only_if_that_is_illegal_too(monkeypatch):
