@@ -12,6 +12,7 @@ from faultline.cli.output import say
 from faultline.cli.sealed_outcome import Sealed
 
 if TYPE_CHECKING:
+    from faultline.story.in_processes import Processes
     from faultline.story.scenes import Paragraph, Scene
     from faultline.story.telling import Change, Told
 
@@ -26,6 +27,13 @@ _WIDTH = 100
 @click.option("--plant", "planted_bug", default="", metavar="BUG", help="Plant a bug in the nodes of SCENE.")
 @click.option("--leave-out", type=int, metavar="N", help="Leave paragraph N of SCENE out.")
 @click.option("--instead", type=(int, str), metavar="N COMMANDS", help="Commands, by `;`, in place of paragraph N.")
+@click.option(
+    "--world",
+    type=click.Choice(["simulated", "local"]),
+    default="simulated",
+    show_default=True,
+    help="Whether nodes live in this process, or each in one of its own, on real files.",
+)
 @click.option("--brief", is_flag=True, help="Print the paragraphs without their commands and output.")
 def command(
     scene: str | None,
@@ -33,6 +41,7 @@ def command(
     planted_bug: str,
     leave_out: int | None,
     instead: tuple[int, str] | None,
+    world: str,
     brief: bool,
 ) -> Sealed | int:
     """Tell the story of chapters 1 and 2, or one SCENE of it, step by step on real nodes.
@@ -41,6 +50,7 @@ def command(
     changed, to see which paragraph breaks. Ends with 0 when every paragraph holds, and with 1 when one does not; with
     0 also when a paragraph that was changed breaks others.
     """
+    from faultline.story.in_processes import Processes
     from faultline.story.scenes import scene_called, scenes
 
     change = _change(scene, planted_bug, leave_out, instead)
@@ -48,10 +58,13 @@ def command(
     if listed:
         say("\n".join(line for each in chosen for line in _listing(each)))
         return 0
-    broken = [number for each in chosen for number in _tell(each, change, brief)]
-    paragraphs = sum(len(each.paragraphs) for each in chosen)
+    processes = Processes() if world == "local" else None
+    broken = [number for each in chosen for number in _tell(each, change, processes, brief)]
     if scene is None:
+        paragraphs = sum(len(each.paragraphs) for each in chosen)
         say(f"{len(chosen)} scenes, {paragraphs} paragraphs: {_ending(broken)}")
+    if processes is not None:
+        say(_played_by(processes))
     if change.paragraph:
         return 0  # What the reader broke accuses no node.
     return Sealed(verdict="violation" if broken else "pass", checks_due=("story",), checks_ran=("story",))
@@ -78,7 +91,14 @@ def _listing(scene: Scene) -> Iterator[str]:
     yield f"{scene.name:<24} {scene.title} ({len(scene.paragraphs)} paragraphs, {system_of(scene)})"
 
 
-def _tell(scene: Scene, change: Change, brief: bool) -> list[int]:
+def _played_by(processes: Processes) -> str:
+    return (
+        f"Every paragraph was told on processes of their own, {processes.started} in all, {processes.crashed} of them"
+        " killed by a crash. The scenes decided the order of messages, timers and clocks."
+    )
+
+
+def _tell(scene: Scene, change: Change, processes: Processes | None, brief: bool) -> list[int]:
     """Tell one scene and return the numbers of the paragraphs that do not hold."""
     from faultline.story.telling import tell
 
@@ -86,7 +106,7 @@ def _tell(scene: Scene, change: Change, brief: bool) -> list[int]:
     say(f"{scene.title}{f', {said}' if said else ''}\n{'=' * len(scene.title)}")
     say("\n".join([*_wrapped(scene.about), ""]))
     broken: list[int] = []
-    for told in tell(scene, change):
+    for told in tell(scene, change, processes):
         if not told.holds:
             broken.append(told.paragraph.number)
         say("\n".join([*_told_lines(scene, told, brief), ""]))

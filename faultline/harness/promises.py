@@ -30,6 +30,9 @@ __all__ = [
 ]
 
 
+_ENDS_OF_PROCESSES = frozenset({"kill", "power-off", "disk-full", "disk-read-only", "fsync-fail"})
+
+
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
     """The demands of a run on a system. `faults` are names of fault sets, `fault_kinds` the kinds of fault in them."""
 
@@ -40,6 +43,11 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     faults: tuple[str, ...] = ()
     fault_kinds: frozenset[str] = frozenset()
     weather: Weather = Weather()
+
+    @property
+    def ends_processes(self) -> bool:
+        """True when a fault ends the processes of nodes: at once, or by an error that a disk answers."""
+        return not self.fault_kinds.isdisjoint(_ENDS_OF_PROCESSES)
 
     def chose(self, option: str, *values: str) -> bool:
         """Return whether the option has one of these values."""

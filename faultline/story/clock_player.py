@@ -25,7 +25,8 @@ class ClockPlayer(TranscriptPlayer):
     ) -> HandCrankedCluster:
         options.pop("system", None)
         self._seen.clear()
-        return ClockCluster(size, planted_bugs, **options)
+        cluster: ClockCluster = self.placed(ClockCluster)(size, planted_bugs, **options)
+        return cluster
 
     def event_words(self, node: str, event: Any, *, in_brief: bool) -> str | None:
         return None

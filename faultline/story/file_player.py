@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from faultline.story.location_files import LocationFiles, Move, Moved
+from faultline.story.location_files import LocationFiles, LocationServer, Move, Moved
 from faultline.story.log_words import stock_words
 from faultline.testing.hand_cranked import HandCrankedCluster
 from faultline.testing.transcript_commands import TranscriptPlayer
@@ -67,5 +67,5 @@ class FilePlayer(TranscriptPlayer):
             super().do_show(words)
             return
         for name in names or self.cluster.members:
-            counts = self.cluster.nodes[self.running(name)].counts()
+            counts = self.cluster.look(self.running(name), LocationServer.counts)
             self.lines.append(f"{name}: {stock_words(counts)}; {sum(counts.values())} in all")

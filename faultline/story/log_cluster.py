@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from faultline.harness.plan import NODE_NAMES
 from faultline.systems_under_test.patterns.data_replication.leader_and_followers import ServerRole
+from faultline.systems_under_test.patterns.data_replication.log_entry import LogEntry
 from faultline.systems_under_test.reference.consistent_core.system import ConsistentCore
 from faultline.systems_under_test.reference.shared.client_messages import (
     ClientRequest,
@@ -18,7 +19,7 @@ from faultline.systems_under_test.reference.shared.client_messages import (
     RegisterClientResponse,
     SetValue,
 )
-from faultline.testing.hand_cranked import ClusterPorts, HandCrankedCluster, Matcher
+from faultline.testing.hand_cranked import ClusterPorts, HandCrankedCluster, Matcher, Surroundings
 
 __all__ = ["ELECTION_TIMEOUT_US", "HEARTBEAT_US", "Client", "Cluster", "Matcher", "StaggeredPorts"]
 
@@ -26,11 +27,16 @@ ELECTION_TIMEOUT_US = 250_000
 HEARTBEAT_US = 50_000
 
 
+class _Staggering(Surroundings, Protocol):
+    timeout_offset_us: dict[str, int]
+
+
 class StaggeredPorts(ClusterPorts):
     """Ports whose random delays grow with the place of the node, so that the first node times out first."""
 
+    cluster: _Staggering
+
     def uniform_us(self, stream: str, low_us: int, high_us: int) -> int:
-        assert isinstance(self.cluster, Cluster)
         return low_us + self.cluster.timeout_offset_us.get(self.node_id, 0)
 
 
@@ -56,12 +62,11 @@ class Cluster(HandCrankedCluster):
 
     def time_out(self, name: str) -> None:
         """Let `name` wait until it stands for election; deliver nothing."""
-        election = self.nodes[name].election
         for _ in range(50):
             timer = self.ports[name].next_timer()
             assert timer is not None
             self.ports[name].ring(timer)
-            if election.role is ServerRole.LOOKING_FOR_LEADER and election._detector.silence_us() == 0:
+            if self.look(name, _stands_for_election):
                 return
         raise AssertionError(f"{name} does not stand for election")
 
@@ -93,15 +98,37 @@ class Cluster(HandCrankedCluster):
         return int(self.nodes[name].status().generation)
 
     def mark(self, name: str) -> int:
-        return int(self.nodes[name].log.high_water_mark.value)
+        return int(self.look(name, _mark))
 
     def log(self, name: str) -> list[int]:
         """The generations of the entries that the node's log still holds, in order."""
-        wal = self.nodes[name].wal
-        return [entry.generation for entry in wal.entries(wal.compacted_index + 1, wal.last_index)]
+        return [entry.generation for entry in self.entries(name)[1]]
+
+    def entries(self, name: str) -> tuple[int, list[LogEntry]]:
+        """The index up to which the node's log was discarded, and the entries that it still holds."""
+        held: tuple[int, list[LogEntry]] = self.look(name, _entries)
+        return held
 
     def values(self, name: str) -> dict[str, Any]:
-        return dict(self.nodes[name].store.values)
+        return dict(self.look(name, _values))
+
+
+def _stands_for_election(node: Any) -> bool:
+    election = node.election
+    return election.role is ServerRole.LOOKING_FOR_LEADER and election._detector.silence_us() == 0
+
+
+def _mark(node: Any) -> int:
+    return int(node.log.high_water_mark.value)
+
+
+def _entries(node: Any) -> tuple[int, list[LogEntry]]:
+    wal = node.wal
+    return wal.compacted_index, wal.entries(wal.compacted_index + 1, wal.last_index)
+
+
+def _values(node: Any) -> dict[str, Any]:
+    return dict(node.store.values)
 
 
 class Client:

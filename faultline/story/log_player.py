@@ -52,7 +52,8 @@ class LogPlayer(TranscriptPlayer):
     ) -> HandCrankedCluster:
         system = type(load_system(options.pop("system", DEFAULT_SYSTEM)))
         scripted: type[Cluster] = type("ScriptedCluster", (Cluster,), {"system_type": system})
-        return scripted(size, planted_bugs, **options)
+        cluster: Cluster = self.placed(scripted)(size, planted_bugs, **options)
+        return cluster
 
     def begin(self, cluster: HandCrankedCluster) -> None:
         super().begin(cluster)
@@ -214,9 +215,8 @@ class LogPlayer(TranscriptPlayer):
     def _log(self, name: str) -> str:
         if name not in self.cluster.nodes:
             return f"{name}: down"
-        wal = self.cluster.nodes[name].wal
-        entries = wal.entries(wal.compacted_index + 1, wal.last_index)
-        discarded = [f"… {wal.compacted_index}"] if wal.compacted_index else []
+        compacted_index, entries = self.cluster.entries(name)
+        discarded = [f"… {compacted_index}"] if compacted_index else []
         return f"{name}: {', '.join([*discarded, *map(entry_words, entries)]) or 'empty'}"
 
     def _state(self, name: str) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from faultline.systems_under_test.patterns.data_replication import collecting_election as collecting
 from faultline.systems_under_test.patterns.data_replication import leader_and_followers as election
 from faultline.systems_under_test.patterns.data_replication import pulled_log as pulled
 from faultline.systems_under_test.patterns.data_replication import raft_election as raft
@@ -149,6 +150,11 @@ def _vote_words(vote: raft.VoteResponse | raft.PreVoteResponse) -> str:
     return f"{'' if isinstance(vote, raft.VoteResponse) else 'pre-'}vote {words} in generation {vote.generation}"
 
 
+def _collected_words(answer: collecting.CollectedEntries) -> str:
+    entries = ", ".join(map(entry_words, answer.entries)) or "nothing"
+    return f"in generation {answer.generation} has after {answer.after_index}: {entries}"
+
+
 def _response_words(response: client_side.ClientResponse) -> str:
     value = stock_words(response.value) if isinstance(response.value, dict) else response.value
     result = response.error or ("ok" if value is None else value)
@@ -170,6 +176,8 @@ _MESSAGES: dict[type, Callable[[Any], str]] = {
     raft.VoteRequest: _vote_request_words,
     raft.PreVoteRequest: _vote_request_words,
     raft.VoteResponse: _vote_words,
+    collecting.CollectEntries: lambda ask: f"what have you after {ask.after_index}, in generation {ask.generation}?",
+    collecting.CollectedEntries: _collected_words,
     raft.PreVoteResponse: _vote_words,
     client_side.ClientResponse: _response_words,
     client_side.RedirectToLeader: _redirect_words,
@@ -213,6 +221,9 @@ _CHANGES: dict[type, Callable[[str, Any], str | None]] = {
 
 _STEPS: dict[type, Callable[[str, Any], str | None]] = {
     election.GenerationAdopted: lambda node, event: f"{node} moves to generation {event.generation}",
+    collecting.EntriesStampedAnew: lambda node, event: (
+        f"{node} stamps entries from {event.first_index} on with generation {event.generation}"
+    ),
     replication.HighWaterMarkAdvanced: _mark_words,
     EntryApplied: lambda node, event: f"{node} applies {event.index}/{event.generation}",
 }

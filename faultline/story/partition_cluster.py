@@ -52,16 +52,15 @@ class PartitionCluster(Cluster):
         return next(name for name in self.members if name in self.nodes and self.leads(name))
 
     def coordinator(self) -> Coordinator:
-        (coordinator,) = self.nodes[self.leader()].core.extensions
-        assert isinstance(coordinator, Coordinator)
-        return coordinator
+        return _coordinator(self.nodes[self.leader()])
 
     def table(self) -> PartitionTable:
-        return self.coordinator().directory.table()
+        table: PartitionTable = self.look(self.leader(), _table)
+        return table
 
     def reassign(self) -> bool:
         """An administrator asks for it; nothing is delivered yet."""
-        return self.coordinator().reassign_partitions()
+        return bool(self.look(self.leader(), _reassign))
 
     def move(self, partition: int, target: str) -> Migration:
         """The coordinator decides on this move; it is committed, and on its way as far as messages get."""
@@ -116,6 +115,20 @@ class PartitionCluster(Cluster):
                 return outcomes[0]
             self.wait(10)
         raise AssertionError("the client never ended its operation")
+
+
+def _coordinator(node: Any) -> Coordinator:
+    (coordinator,) = node.core.extensions
+    assert isinstance(coordinator, Coordinator)
+    return coordinator
+
+
+def _table(node: Any) -> PartitionTable:
+    return _coordinator(node).directory.table()
+
+
+def _reassign(node: Any) -> bool:
+    return _coordinator(node).reassign_partitions()
 
 
 NAMES = ("Alice", "Bob", "Mary", "Philip")

@@ -24,7 +24,8 @@ class PartitionPlayer(TranscriptPlayer):
         self, size: int | Sequence[str], planted_bugs: tuple[str, ...], options: dict[str, str]
     ) -> HandCrankedCluster:
         options.pop("system", None)
-        return PartitionCluster(size, planted_bugs, **options)
+        cluster: PartitionCluster = self.placed(PartitionCluster)(size, planted_bugs, **options)
+        return cluster
 
     def event_words(self, node: str, event: Any, *, in_brief: bool) -> str | None:
         return None

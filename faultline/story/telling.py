@@ -15,6 +15,7 @@ from faultline.harness.system import PlantedBug
 from faultline.registry import load_system
 from faultline.story.clock_player import ClockPlayer
 from faultline.story.file_player import FilePlayer
+from faultline.story.in_processes import Processes
 from faultline.story.location_files import LocationFiles
 from faultline.story.log_player import DEFAULT_SYSTEM, LogPlayer
 from faultline.story.partition_player import PartitionPlayer
@@ -105,15 +106,25 @@ def planted_bugs_of(scene: Scene) -> Mapping[str, PlantedBug]:
     return LocationFiles.planted_bugs if name == LocationFiles.name else load_system(name).planted_bugs
 
 
-def tell(scene: Scene, change: Change = AS_WRITTEN) -> Iterator[Told]:
+def tell(scene: Scene, change: Change = AS_WRITTEN, processes: Processes | None = None) -> Iterator[Told]:
     """Carry the scene out and yield each paragraph as it went; end early where it cannot go on.
 
-    Raise UsageError for a change that the scene does not allow.
+    With `processes` each node is one of them, and all have ended when the telling has. Raise UsageError for a change
+    that the scene does not allow.
     """
     _refuse_unknown_bug(scene, change)
     if change.paragraph:
         scene.paragraph(change.paragraph)
     player = player_of(scene)
+    if processes is not None:
+        player.placed = processes.placed
+    try:
+        yield from _told(scene, change, player)
+    finally:
+        player.close()
+
+
+def _told(scene: Scene, change: Change, player: BarePlayer) -> Iterator[Told]:
     known: set[str] = set()
     for paragraph in scene.paragraphs:
         changed = paragraph.number == change.paragraph

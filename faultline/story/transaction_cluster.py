@@ -84,8 +84,8 @@ class TransactionCluster(Cluster):
 
     def values_now(self) -> dict[str, Any]:
         """The committed values of all keys."""
-        stores = [node.participant.snapshots.versions for node in self.nodes.values()]
-        return {key: store.latest(key).value for store in stores for key, _, _ in store.entries()}
+        stores = [self.look(name, _committed) for name in self.nodes]
+        return {key: value for store in stores for key, value in store.items()}
 
     def version(self, key: str) -> HybridTimestamp:
         """The time of the committed value of `key`."""
@@ -109,6 +109,11 @@ class TransactionCluster(Cluster):
         return not any(participant.open or participant.locks._locks for participant in participants) and not any(
             node.coordinator._unfinished for node in self.nodes.values()
         )
+
+
+def _committed(node: Any) -> dict[str, Any]:
+    store = node.participant.snapshots.versions
+    return {key: store.latest(key).value for key, _, _ in store.entries()}
 
 
 class Transaction:

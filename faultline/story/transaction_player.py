@@ -37,7 +37,8 @@ class TransactionPlayer(TranscriptPlayer):
     ) -> HandCrankedCluster:
         options.pop("system", None)
         self._transactions.clear()
-        return TransactionCluster(size, planted_bugs, **options)
+        cluster: TransactionCluster = self.placed(TransactionCluster)(size, planted_bugs, **options)
+        return cluster
 
     def event_words(self, node: str, event: Any, *, in_brief: bool) -> str | None:
         return None

@@ -15,7 +15,7 @@ in one queue until the test delivers them; fsyncs are instant, and a kill loses 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from faultline.harness.invariant import Breach
 from faultline.harness.plan import NODE_NAMES
@@ -23,7 +23,7 @@ from faultline.harness.system import NodeSystem
 from faultline.harness.world.ports import Node, NodeId
 from faultline.testing.fake_ports import FakePorts
 
-__all__ = ["ClusterPorts", "HandCrankedCluster", "Matcher"]
+__all__ = ["ClusterPorts", "HandCrankedCluster", "Matcher", "Surroundings"]
 
 Matcher = Callable[[str, str, Any], bool]
 """A filter: given source, target and message, return whether to select it."""
@@ -31,10 +31,22 @@ Matcher = Callable[[str, str, Any], bool]
 _DELIVERIES_MAX = 10_000
 
 
+class Surroundings(Protocol):
+    """The cluster as the ports of its nodes see it."""
+
+    marks: list[str]
+
+    def post(self, source: str, target: str, message: Any) -> None:
+        """Take a message."""
+
+    def observe(self, node: str, event: Any) -> None:
+        """Take a traced event."""
+
+
 class ClusterPorts(FakePorts):
     """The ports of a node of a cluster: its messages wait in the cluster's queue, its events are checked there."""
 
-    def __init__(self, cluster: HandCrankedCluster, name: str) -> None:
+    def __init__(self, cluster: Surroundings, name: str) -> None:
         super().__init__(name)
         self.cluster = cluster
         self.marks = cluster.marks
@@ -101,6 +113,13 @@ class HandCrankedCluster:
         if name in self.nodes:
             self.kill(name)
         self.start(name)
+
+    def look(self, name: str, view: Callable[..., Any], *arguments: Any) -> Any:
+        """Return what `view` sees of the node `name`: a function of a module, called with the node."""
+        return view(self.nodes[name], *arguments)
+
+    def close(self) -> None:
+        """End what the nodes need outside of this process: nothing, as they live in it."""
 
     def post(self, source: str, target: str, message: Any) -> None:
         """Put a message into the queue, unless its link is cut."""

@@ -35,7 +35,8 @@ class BarePlayer:
     """A player without commands: its cluster, the messages it holds back, and the `lines` of the present command.
 
     `in_brief` is on while a command prints only what its caller must see; `deliver`, `step` and `release` print each
-    message and what nodes do about it.
+    message and what nodes do about it. `placed` chooses where the nodes of a cluster live: here, unless
+    it is set.
     """
 
     def __init__(self, system: NodeSystem | None = None) -> None:
@@ -44,6 +45,7 @@ class BarePlayer:
         self.lines: list[str] = []
         self.in_brief = False
         self.breaches_shown = False
+        self.placed: Callable[[type[Any]], type[Any]] = lambda kind: kind
         self._cluster: HandCrankedCluster | None = None
         self._events_told = 0
 
@@ -53,7 +55,8 @@ class BarePlayer:
         """Return the cluster that the command `cluster` asks for."""
         if self.system is None:
             raise CommandError("the player was given no system")
-        return HandCrankedCluster(self.system, size, planted_bugs, **options)
+        cluster: HandCrankedCluster = self.placed(HandCrankedCluster)(self.system, size, planted_bugs, **options)
+        return cluster
 
     def kinds_of(self, message: Any) -> set[str]:
         """Return the names under which a filter finds `message`: its tag."""
@@ -109,6 +112,7 @@ class BarePlayer:
     def begin(self, cluster: HandCrankedCluster) -> None:
         """Play on `cluster` from now on, after `finish`."""
         self.finish()
+        self.close()
         self._cluster = cluster
         self.held.clear()
         self.breaches_shown = False
@@ -119,6 +123,11 @@ class BarePlayer:
         cluster = self._cluster
         if cluster is not None and cluster.broken() and not (cluster.planted_bugs or self.breaches_shown):
             raise CommandError(f"{', '.join(cluster.broken())} broken; `show breaches` tells how")
+
+    def close(self) -> None:
+        """End what the nodes of the present cluster need outside of this process."""
+        if self._cluster is not None:
+            self._cluster.close()
 
     def breaches(self) -> list[Breach]:
         """Return the breaches of invariants on the present cluster so far; none before there is one."""

@@ -53,6 +53,13 @@ def test_a_change_that_breaks_nothing_ends_with_0(faultline):
     assert (ended.code, ended.out.splitlines()[-2]) == (0, "deposed-leader: every paragraph holds.")
 
 
+def test_a_scene_is_told_on_processes_that_are_counted(faultline):
+    ended = faultline("story", "lost-response", "--world", "local", "--brief")
+    assert ended.code == 0
+    assert "lost-response: every paragraph holds." in ended.out
+    assert "on processes of their own, 3 in all, 1 of them killed by a crash" in ended.out
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

@@ -344,14 +344,17 @@ class _FailsOnce(MemoryStorage):
 
 
 @pytest.mark.rows("QRM-I2")
-def test_a_replica_tells_of_a_copy_that_a_failed_sync_had_left_when_it_acknowledges_it() -> None:
-    storage, store = _FailsOnce(), StoreRequest(1, "x", Stamp(1, "byzantium", 1), 7)
+@pytest.mark.parametrize("counter", [1, 2])
+def test_a_replica_tells_of_a_copy_that_a_failed_sync_had_left_when_it_acknowledges_that_or_an_older_one(
+    counter: int,
+) -> None:
+    storage, store = _FailsOnce(), StoreRequest(1, "x", Stamp(2, "byzantium", 1), 7)
     replicas = [FakePorts("athens", storage) for _ in range(2)]
     nodes = [QuorumRegister().node(ports, ("athens", "byzantium"), {}, frozenset()) for ports in replicas]
     nodes[0].start()
     with pytest.raises(LogUnusable):
         nodes[0].receive(NodeId("byzantium"), store)
     nodes[1].start()
-    nodes[1].receive(NodeId("byzantium"), store)
+    nodes[1].receive(NodeId("byzantium"), StoreRequest(1, "x", Stamp(counter, "byzantium", 1), 7))
     assert [message for _, message in replicas[1].sent] == [StoreResponse(1)]
     assert [event.stamp for event in replicas[1].events if isinstance(event, CopyStored)] == [store.stamp]

@@ -101,6 +101,14 @@ def refusal(**asked: Any) -> UsageError:
             "executes one that comes again",
         ),
         (
+            {"system": "quorum-register", "workload": "read-write", "faults": ("fsync",), "weather": {"stale": "0.01"}},
+            "executes one that comes again",
+        ),
+        (
+            {"system": "gossip", "workload": "metadata", "faults": ("disk",), "weather": {"stale": "0.01"}},
+            "executes a stale one again",
+        ),
+        (
             {"system": "quorum-kv", "workload": "siblings", "faults": ("kill",), "weather": {"duplicate": "0.1"}},
             "executes one that comes again",
         ),

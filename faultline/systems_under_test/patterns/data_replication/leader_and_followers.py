@@ -5,16 +5,18 @@ order. When it dies, another has to, and there must never be two at once with eq
 
 *Idea.* Every leadership has a number, the generation, higher than all before it. A server leads a generation only when
 a majority has promised it that generation, durably and to no other server, and only when no member of that majority has
-a log that reaches further than its own. Any two majorities share a server, so a generation has one leader, and the
-leader holds every committed entry. Open questions are which server may try, and when. Three styles answer them:
+a log that reaches further than its own, or when it has collected what they have. Any two majorities share a server, so
+a generation has one leader, and the leader holds every committed entry. Open questions are which server may try, and
+when. Four styles answer them:
 
 | style | module | who becomes leader | who raises the generation |
 |---|---|---|---|
 | `raft` | `raft_election` | the first that asks a majority with a log recent enough | every candidate |
 | `zab` | `zab_election` | the most recent log, then the highest id: all compute the same | the winner only |
+| `collecting` | `collecting_election` | the first that asks a majority, whose entries it collects | every candidate |
 | `external-store` | `external_store_election` | the first to create a key in a linearizable store | the store |
 
-The first two suit three or five servers, which know each other. With an external store servers need to know only the
+The first three suit three or five servers, which know each other. With an external store servers need to know only the
 store, so that thousands can choose a leader (LDR-R17).
 
 This module holds the common part of the styles: the roles, the known leader, the timer that notices its silence, the

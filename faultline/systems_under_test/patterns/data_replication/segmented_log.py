@@ -18,22 +18,21 @@ file that is empty or torn is used again or removed. Files in the same folder th
 than the limit. A file that cannot be deleted: it stays, and the log with it.
 
 *Does not tolerate.* A changed or missing record followed by valid ones, in the same file or a later one: `CorruptLog`.
-A changed record with 64 zero bytes in it is taken for a hole that a crash left, and what follows is dropped.
-A file of another program or of a later version under a segment's name: `ForeignLog`, `FutureLogVersion`. Either is left
-as it is. A changed *last* record looks like a torn write and is dropped (Alagappan et al., "Protocol-Aware Recovery",
-FAST 2018, tell the two apart; this log does not), and a last file that vanished altogether looks like a log that ended
-before it. A disk that makes a new file's name durable before an `fsync` that was asked for earlier. A failed write: the
-content of the disk is then unknown, so the log refuses all further writes until it is recovered (WAL-R16).
+A file of another program or of a later version under a segment's name: `ForeignLog`, `FutureLogVersion`. All are left
+as they are. A changed record with 64 zero bytes in it is taken for a hole that a crash left, and what follows is
+dropped. A changed *last* record looks like a torn write and is dropped (Alagappan et al., "Protocol-Aware Recovery",
+FAST 2018, tell the two apart, and this log does not). A last file that vanished looks like a log that ended before it.
+A disk that makes a new file's name durable before an earlier `fsync`. A failed write: the log refuses all further ones
+until it is recovered (WAL-R16), as the content of the disk is unknown.
 
 *Workloads.* `register`, with kill and restart.
 
 *Checkers.* Linearizability: an entry lost at a boundary is a lost write. Invariants LOG-I1, LOG-I2 and LWM-I2.
 
 *Planted bugs.* `roll-without-flush` (SEG-M4), `recovered-not-synced` (SEG-M7), `segment-name-not-synced` (SEG-M8).
-SEG-M1 to SEG-M6 are also subclasses in the tests, each beside the correct log: reading without the open segment, a base
-off by one, file names sorted as text, no flush before a roll, newest first, an empty new segment taken for an empty
-log. All but the fourth break the first restart of any run, so no system carries them. SEG-M7 to SEG-M12 are mistakes
-that a journaled disk hides; the tests break the log with each on a disk behind a page cache.
+SEG-M1 to SEG-M6 are also subclasses in the tests, each beside the correct log; all but SEG-M4 break any run's first
+restart, so no system carries them. A journaled disk hides SEG-M7 to SEG-M12; the tests break the log with each on a
+disk behind a page cache.
 
 Deviations from the printed code: a base is the index of the first entry (the sample passes the last index), and reading
 includes the open segment (the sample leaves it out when its base is above the start). Entries below the first segment
@@ -132,6 +131,7 @@ class SegmentedLog:
     """A log of byte strings with contiguous indexes from 1, kept in segment files of one node's storage."""
 
     __slots__ = ("_dirty", "_name", "_refusal", "_segments", "_size_max", "_storage", "_truncated")
+    _payload = staticmethod(read_record)
 
     def __init__(self, storage: Storage, name: str, segment_size_bytes_max: int) -> None:
         if segment_size_bytes_max < 1:
@@ -195,7 +195,7 @@ class SegmentedLog:
                 segment = self._roll()
             position = segment.size or FILE_HEADER_BYTES
             record = encode_record(payload, segment.base, position)
-            self._write(segment.file, record if segment.size else _HEADER.encoded + record)
+            self._write(segment, record if segment.size else _HEADER.encoded + record)
         except Exception as error:
             raise self._refuse_from_now_on("append", error) from error
         segment.positions.append(position)
@@ -245,10 +245,7 @@ class SegmentedLog:
         raise LookupError(f"no entry at index {index}; the log ends at {self.last_index}")
 
     def read_at(self, position: LogPosition) -> bytes:
-        """Return the payload of the record at `position`, without a search.
-
-        Raises `EntryCompacted`, `CorruptLog`.
-        """
+        """Return the payload of the record at `position`, without a search. Raises `EntryCompacted`, `CorruptLog`."""
         if position.base < self.first_index:
             raise EntryCompacted(f"segment {position.base} was discarded; the log begins at {self.first_index}")
         file = file_name(self._name, position.base)
@@ -328,8 +325,8 @@ class SegmentedLog:
         for old in reversed(segments):
             self._storage.delete(old.file)
 
-    def _write(self, file: str, record: bytes) -> None:
-        self._storage.append(file, record)
+    def _write(self, segment: Segment, record: bytes) -> None:
+        self._storage.append(segment.file, record)
 
     def _part_from_truncation(self) -> None:
         """Make the truncation durable before new bytes are written in its place (HWM-R10)."""
@@ -341,10 +338,6 @@ class SegmentedLog:
         base = self._segments[-1].next_index
         self._segments.append(Segment(base, file_name(self._name, base)))
         return self._segments[-1]
-
-    def _payload(self, data: bytes, base: int, position: int) -> bytes | None:
-        """Return the payload of the record at `position` of a segment's content, or None when there is no valid one."""
-        return read_record(data, base, position)
 
     def _was_torn(self, data: bytes, base: int, position: int) -> bool:
         """Return whether a crash left the invalid bytes at `position`; else stored, acknowledged data changed."""

@@ -70,7 +70,8 @@ class _ChecksumNotChecked(SegmentedLog):
     Shows as: part of a record that a loss of power tore is taken for an entry.
     """
 
-    def _payload(self, data: bytes, base: int, position: int) -> bytes | None:
+    @staticmethod
+    def _payload(data: bytes, _: int, position: int) -> bytes | None:
         start = position + HEADER_BYTES
         length = int.from_bytes(data[position : position + 4], "big")
         return data[start : start + length] if 0 < length <= len(data) - start else None
@@ -95,9 +96,9 @@ class _ShortWriteNotNoticed(SegmentedLog):
     Shows as: a full disk leaves half a record before those that follow, and the next restart drops them as torn.
     """
 
-    def _write(self, file: str, record: bytes) -> None:
+    def _write(self, segment: Segment, record: bytes) -> None:
         with suppress(OSError):
-            super()._write(file, record)
+            super()._write(segment, record)
 
 
 @_VOTES.plant("vote-not-synced", "GEN-M10", part="generation_clock")

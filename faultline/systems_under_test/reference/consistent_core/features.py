@@ -14,6 +14,7 @@ __all__ = ["FEATURES"]
 
 _ZAB = {"election": "zab"}
 _STORE = {"election": "external-store"}
+_COLLECTING = {"election": "collecting"}
 
 _OTHER_LOGS_AND_ELECTIONS = (
     Feature("commands-batched", "a leader appended several commands together", unless={"batch_linger_ms": "0"}),
@@ -26,6 +27,9 @@ _OTHER_LOGS_AND_ELECTIONS = (
         "a new leader did not count one who has more than it",
         unless={"election": "raft"},
     ),
+    Feature("entries-stamped-anew", "a new leader stamped entries of before with its generation", needs=_COLLECTING),
+    Feature("collected-entries-differed", "a new leader collected two entries for one index", needs=_COLLECTING),
+    Feature("follower-brought-in-line", "a follower took over what its leader had collected", needs=_COLLECTING),
     Feature("leader-key-expired", "the store dropped the key of a leader that had not refreshed it", needs=_STORE),
     Feature("leader-key-lost", "a leader was told that the key is no longer its own", needs=_STORE),
     Feature("leader-key-not-refreshed", "a leader gave up, as it could not refresh its key", needs=_STORE),

@@ -7,9 +7,6 @@ from faultline.systems_under_test.reference.shared.clock_faults import has_runaw
 
 __all__ = ["not_promised"]
 
-_ENDS_OF_PROCESSES = frozenset({"kill", "power-off", "disk-full", "disk-read-only", "fsync-fail"})
-"""The faults of which a server's process ends, at once or of the error that its disk answers."""
-
 
 def not_promised(asked: Asked) -> str | None:
     """Return a clause that says why what the workload judges by need not hold; None when it must."""
@@ -19,7 +16,7 @@ def not_promised(asked: Asked) -> str | None:
 
 
 def _because_of_disks(asked: Asked) -> str | None:
-    if asked.chose("flush_policy", "each-append") or asked.fault_kinds.isdisjoint(_ENDS_OF_PROCESSES):
+    if asked.chose("flush_policy", "each-append") or not asked.ends_processes:
         return None
     return f"with flush_policy={asked.options['flush_policy']} a server that ends loses what it had acknowledged"
 

@@ -15,6 +15,7 @@ from faultline.systems_under_test.patterns.data_replication.replicated_log impor
 from faultline.systems_under_test.patterns.node_communication.batch_queue import BatchQueue
 from faultline.systems_under_test.patterns.node_communication.request_pipeline import RequestPipeline
 from faultline.systems_under_test.reference.consistent_core import (
+    collecting_planted_bugs,
     disk_planted_bugs,
     election_planted_bugs,
     replicated_log_planted_bugs,
@@ -285,5 +286,6 @@ BUGS = _BUGS.with_those_of(
     session_planted_bugs.BUGS,
     storage_planted_bugs.BUGS,
     disk_planted_bugs.BUGS,
+    collecting_planted_bugs.BUGS,
 )
 """All planted bugs of the system."""

@@ -74,7 +74,7 @@ from faultline.systems_under_test.reference.raft.invariants.agreement import raf
 from faultline.systems_under_test.reference.raft.key_value_server import KeyValueServer
 from faultline.systems_under_test.reference.raft.messages import RAFT_MESSAGES
 from faultline.systems_under_test.reference.raft.parts import replicas_of, store_of
-from faultline.systems_under_test.reference.raft.settings import RaftSettings
+from faultline.systems_under_test.reference.raft.settings import ELECTIONS, RaftSettings
 from faultline.systems_under_test.reference.shared.key_commands import FUNCTIONS
 
 __all__ = ["ConsistentCore"]
@@ -106,7 +106,14 @@ class ConsistentCore:
     )
     functions = FUNCTIONS
     # A command that no batch can hold is refused for good, and batches that wait for long never catch up with clients.
-    domains = Domains(options={"batch_linger_ms": ("5", "20"), "batch_size_bytes": ("256", "1024", "65536")})
+    # A leader that collects needs three other options to fit; drawn alone, it would be refused again and again.
+    domains = Domains(
+        options={
+            "batch_linger_ms": ("5", "20"),
+            "batch_size_bytes": ("256", "1024", "65536"),
+            "election": tuple(style for style in ELECTIONS if style != "collecting"),
+        }
+    )
     options: Mapping[str, OptionDescription] = OPTIONS
     tuning: Mapping[str, OptionDescription] = SETTINGS
     former_options: Mapping[str, FormerOption] = FORMER_OPTIONS

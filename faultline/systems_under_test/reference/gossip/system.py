@@ -28,7 +28,6 @@ from faultline.systems_under_test.reference.gossip.planted_bugs import BUGS
 __all__ = ["Gossip"]
 
 _PROMISED = "metadata"
-_RESTARTS = frozenset({"kill", "power-off"})
 _INTERVAL_MS_MAX = 200
 """News need some rounds to reach all nodes, and reads from half a second after the heal on are judged."""
 
@@ -85,7 +84,7 @@ class Gossip:
         if asked.number("client_timeout_ms") > _TIMEOUT_MS_MAX:
             timeout_ms = asked.options["client_timeout_ms"]
             return f"with client_timeout_ms={timeout_ms} a client may still wait for its write when others read last"
-        if asked.weather.stale and not asked.fault_kinds.isdisjoint(_RESTARTS):
+        if asked.weather.stale and asked.ends_processes:
             return "an owner that restarts forgets which writes it has executed, and executes a stale one again"
         if "read" in asked.functions and asked.workload != _PROMISED:
             return f"a node answers with what it has heard so far, and only the workload {_PROMISED} waits for the rest"

@@ -96,10 +96,11 @@ class QuorumRegisterNode(LeaderlessNode):
     def _handle_store(self, source: NodeId, request: StoreRequest) -> None:
         copy = Copy(request.key, request.stamp, request.value)
         is_new = self.copies.store(copy)
-        # A copy may be there although nothing was told of it: the process before this one ended in the sync.
-        if is_new or copy.stamp == self.copies.get(copy.key).stamp:
-            checksum = crc32(msgspec.msgpack.encode(copy.value))
-            self.ports.trace.emit(CopyStored(copy.key, copy.stamp, checksum))
-        else:
+        held = self.copies.get(copy.key)
+        if not is_new and copy.stamp < held.stamp:
             self.ports.trace.sometimes("older-copy-refused")
+        # A copy may be there although nothing was told of it: the process before this one ended in the sync.
+        told = copy if is_new or copy.stamp == held.stamp else held
+        checksum = crc32(msgspec.msgpack.encode(told.value))
+        self.ports.trace.emit(CopyStored(told.key, told.stamp, checksum))
         self._requests.send(source, StoreResponse(request.correlation_id))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from faultline.systems_under_test.patterns.data_replication.collecting_election import CollectedEntries, CollectEntries
 from faultline.systems_under_test.patterns.data_replication.generation_agreement import (
     GenerationPromised,
     NewGeneration,
@@ -86,5 +87,7 @@ RAFT_MESSAGES: tuple[type[msgspec.Struct], ...] = (
     InstallSnapshotRequest,
     InstallSnapshotResponse,
     StoredByAll,
+    CollectEntries,
+    CollectedEntries,
 )
 """Every message that crosses the network."""

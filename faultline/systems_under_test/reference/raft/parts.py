@@ -8,9 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import cast
 
 from faultline.harness.errors import UsageError
 from faultline.harness.world.ports import Clock, NodeId, Ports, Storage, Trace
+from faultline.systems_under_test.patterns.data_replication.collected_log import CollectedLog
+from faultline.systems_under_test.patterns.data_replication.collecting_election import (
+    CollectableLog,
+    CollectingElection,
+)
 from faultline.systems_under_test.patterns.data_replication.external_store_election import ExternalStoreElection
 from faultline.systems_under_test.patterns.data_replication.flush_policy import LogFlushedLater
 from faultline.systems_under_test.patterns.data_replication.generation_clock import GenerationClock
@@ -43,6 +49,7 @@ from faultline.systems_under_test.patterns.data_replication.pulled_log import Pu
 from faultline.systems_under_test.patterns.data_replication.raft_election import RaftElection
 from faultline.systems_under_test.patterns.data_replication.replicated_log import ReplicatedLog, ReplicationTiming
 from faultline.systems_under_test.patterns.data_replication.request_waiting_list import RequestWaitingList
+from faultline.systems_under_test.patterns.data_replication.restamped_log import RestampedLog
 from faultline.systems_under_test.patterns.data_replication.segmented_log import SegmentedLog
 from faultline.systems_under_test.patterns.data_replication.session_expiry import SessionExpiry
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import WriteAheadLog
@@ -73,6 +80,7 @@ class Elections:
     raft: type[RaftElection] = RaftElection
     zab: type[ZabElection] = ZabElection
     external_store: type[ExternalStoreElection] = ExternalStoreElection
+    collecting: type[CollectingElection] = CollectingElection
     detector_clock: Callable[[Clock], Clock] = _itself
 
 
@@ -84,6 +92,7 @@ class Parts:
     generation_clock: Callable[[Storage], GenerationClock] = GenerationClock
     replicated_log: type[ReplicatedLog] = ReplicatedLog
     pulled_log: type[PulledLog] = PulledLog
+    collected_log: type[CollectedLog] = CollectedLog
     sessions: type[ClientSessions[ClientResponse]] = ClientSessions
     session_expiry: type[SessionExpiry] = SessionExpiry
     elections: Elections = field(default_factory=Elections)
@@ -111,6 +120,9 @@ class Parts:
             return self.elections.external_store(context, store=store, ttl_us=settings.leader_key_ttl_us)
         if settings.election == "zab":
             return self.elections.zab(context)
+        if settings.election == "collecting":
+            # The log is the one that `write_ahead_log` made for these settings.
+            return self.elections.collecting(context, cast("CollectableLog", context.log), pre_vote=settings.pre_vote)
         return self.elections.raft(context, pre_vote=settings.pre_vote)
 
     def election_timing(self, settings: RaftSettings) -> ElectionTiming:
@@ -140,15 +152,19 @@ class Parts:
     def write_ahead_log(self, ports: Ports, settings: RaftSettings) -> WriteAheadLog:
         """Return the log on this server's disk, in segments, flushed as the options have it."""
         size_bytes = settings.segment_size_bytes
+        if settings.election == "collecting":
+            return RestampedLog(ports.storage, segment_size_bytes_max=size_bytes, files=self.segmented_log)
         if settings.flush_policy == "each-append":
             return WriteAheadLog(ports.storage, segment_size_bytes_max=size_bytes, files=self.segmented_log)
         interval_us = settings.flush_interval_us if settings.flush_policy == "interval" else 0
         return LogFlushedLater(ports, interval_us, segment_size_bytes_max=size_bytes)
 
     def replication(self, replicas: tuple[NodeId, ...], settings: RaftSettings) -> type[ReplicatedLog]:
-        """Return the kind of log: pushed to followers, fetched by them, or that of a server without any."""
+        """Return the kind of log: pushed to followers, fetched by them, stamped anew, or of a server without any."""
         if len(replicas) == 1:
             return LoneLog
+        if settings.election == "collecting":
+            return self.collected_log
         return self.pulled_log if settings.replication == "pull" else self.replicated_log
 
     def replication_timing(self, settings: RaftSettings) -> ReplicationTiming:

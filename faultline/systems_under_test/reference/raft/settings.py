@@ -35,8 +35,10 @@ __all__ = [
     "kernel_options",
 ]
 
-ELECTIONS = ("raft", "zab", "external-store")
-"""By votes that candidates ask for; by a rule from which all draw the same leader; by a key in a store of its own."""
+ELECTIONS = ("raft", "zab", "external-store", "collecting")
+"""By votes that candidates ask for; by a rule from which all draw the same leader; by a key in a store of its own; by
+votes for any server, which then collects the entries of a majority.
+"""
 
 FAILURE_DETECTORS = ("pause-aware", "fixed-timeout", "phi-accrual")
 """A fixed timeout that forgives the server's own sleep, without that, or a suspicion that follows the heartbeats."""
@@ -161,6 +163,8 @@ class RaftSettings(Settings, frozen=True, kw_only=True):
                 f" {self.heartbeat_interval_us // 1_000} ms is lost.",
                 "Set leader_key_ttl_ms to at least twice heartbeat_interval_ms.",
             )
+        if self.election == "collecting":
+            self._check_collecting()
         if self.batch_size_bytes < BATCH_SIZE_BYTES_MIN:
             raise UsageError(
                 f"A batch of {self.batch_size_bytes} bytes could not hold the registration of a client.",
@@ -177,6 +181,16 @@ class RaftSettings(Settings, frozen=True, kw_only=True):
                 "Clients would give up before they ask a second server: request_timeout_ms is above client_timeout_ms.",
                 "Lower request_timeout_ms.",
             )
+
+    def _check_collecting(self) -> None:
+        """Raise UsageError where a leader could not collect entries, or stamp them anew in one step."""
+        needed = {"replication": "push", "flush_policy": "each-append", "low_water_mark": "off"}
+        for option, value in needed.items():
+            if getattr(self, option) != value:
+                raise UsageError(
+                    f"A leader that collects entries needs {option}={value}, not {getattr(self, option)}.",
+                    f"Set {', '.join(f'{name}={each}' for name, each in needed.items())} with election=collecting.",
+                )
 
 
 _OF_STYLES = ("leader_lease_ms", "leader_key_ttl_ms", "flush_interval_ms")

@@ -51,13 +51,11 @@ _WAITS_MAX = 4
 
 _SLACK_US = 100_000
 
-_RESTARTS = frozenset({"kill", "power-off"})
-
 
 def reason_of_forgotten_requests(asked: Asked) -> str | None:
     """Return in a clause why a write may be executed twice: requests come again to nodes that restart; else None."""
     comes_again = asked.weather.stale or asked.weather.duplicate
-    if not comes_again or asked.fault_kinds.isdisjoint(_RESTARTS):
+    if not comes_again or not asked.ends_processes:
         return None
     return "a node that restarts forgets which requests it has executed, and executes one that comes again"
 

@@ -20,6 +20,9 @@ Marks (`sometimes`), each a situation a campaign should have reached:
 | old-round-vote-answered | Zab's election | a server still voted in a round that is over |
 | settled-leader-joined | Zab's election | a server joined the leader that the others follow |
 | promise-of-a-longer-log-not-counted | agreement | a voter's log reaches further than that of the chosen server |
+| entries-stamped-anew | collecting election | a new leader put entries of before under its generation |
+| collected-entries-differed | collecting election | two servers held different entries, or stamps, at one index |
+| follower-brought-in-line | collected log | a follower put the leader's entries in the place of its own |
 | leader-key-expired | leader key store | the key was not refreshed in time |
 | leader-key-gone-when-read | external store | the key went between a failed creation and the read |
 | leader-key-not-refreshed, leader-key-lost | external store | a leader could not refresh its key; found it gone |

@@ -18,6 +18,7 @@ from __future__ import annotations
 from typing import Any
 
 from faultline.harness.invariant import Invariant, Report, ReportingInvariant
+from faultline.systems_under_test.patterns.data_replication.collecting_election import EntriesStampedAnew
 from faultline.systems_under_test.patterns.data_replication.leader_and_followers import (
     BecameLeader,
     CandidateSeen,
@@ -188,52 +189,88 @@ class GenerationsAlongTheLogAscend(ReportingInvariant):
         self._last[node] = event.generation
 
 
+class _StampedAnew:
+    """The entries that a leader collected and put under its generation, by the reports of the servers that hold them.
+
+    A server reports them before it applies them, so the order of reports of different servers does not matter.
+    """
+
+    def __init__(self) -> None:
+        self._first: dict[int, int] = {}
+
+    def note(self, event: EntriesStampedAnew) -> None:
+        """Remember from which index on the leader of this generation stamped entries anew."""
+        first = self._first.get(event.generation, event.first_index)
+        self._first[event.generation] = min(first, event.first_index)
+
+    def holds(self, index: int, generation: int) -> bool:
+        """Return whether the entry may have had another generation before, as may the one in front of it."""
+        return index >= self._first.get(generation, index + 1)
+
+
 class EntriesMatch(ReportingInvariant):
-    """LOG-I1 in its spot form: on applied entries, each with the generation of the one before it."""
+    """LOG-I1 in its spot form: on applied entries, each with the generation of the one before it.
+
+    A leader that stamps entries anew begins where it knows no more to be committed. What comes before may have another
+    generation on other servers, so there only the entry itself is compared.
+    """
 
     id = "LOG-I1"
     statement = "Entries with the same index and generation are the same, and follow the same entry."
-    events = (EntryApplied, NodeStarted, StateRestored)
+    events = (EntryApplied, NodeStarted, StateRestored, EntriesStampedAnew)
 
     def __init__(self) -> None:
         self._entries: dict[tuple[int, int], tuple[int, int]] = {}
         self._last: dict[str, int] = {}
+        self._stamped_anew = _StampedAnew()
 
-    def observe(
-        self, time_us: int, node: str, event: EntryApplied | NodeStarted | StateRestored, report: Report
-    ) -> None:
+    def observe(self, time_us: int, node: str, event: Any, report: Report) -> None:
         """Compare with the first report of an entry of this index and generation."""
+        if type(event) is EntriesStampedAnew:
+            self._stamped_anew.note(event)
+            return
         if type(event) is not EntryApplied:
             self._last[node] = event.generation if type(event) is StateRestored else 0
             return
-        content = (event.checksum, self._last.get(node, 0))
+        key, before = (event.index, event.generation), self._last.get(node, 0)
         self._last[node] = event.generation
-        if self._entries.setdefault((event.index, event.generation), content) != content:
+        first = self._entries.setdefault(key, (event.checksum, before))
+        follows_the_same = first[1] == before or self._stamped_anew.holds(*key)
+        if first[0] != event.checksum or not follows_the_same:
             sentence = f"Entry {event.index} of generation {event.generation} is not at {node} what it is elsewhere."
             self._breach(report, time_us, node, sentence)
 
 
 class AppliedEntriesAgree(ReportingInvariant):
-    """LOG-I2, state machine safety."""
+    """LOG-I2, state machine safety; an entry that a leader stamped anew is the same under either generation."""
 
     id = "LOG-I2"
     statement = "No two servers apply different entries at one index."
-    events = (EntryApplied,)
+    events = (EntryApplied, EntriesStampedAnew)
 
     def __init__(self) -> None:
         self._applied: dict[int, tuple[int, int, str]] = {}
+        self._stamped_anew = _StampedAnew()
 
-    def observe(self, time_us: int, node: str, event: EntryApplied, report: Report) -> None:
+    def observe(self, time_us: int, node: str, event: EntryApplied | EntriesStampedAnew, report: Report) -> None:
         """Compare with the first server that applied this index."""
+        if type(event) is EntriesStampedAnew:
+            self._stamped_anew.note(event)
+            return
+        assert type(event) is EntryApplied
         first = self._applied.get(event.index)
         if first is None:
             self._applied[event.index] = (event.generation, event.checksum, node)
-        elif first[0] != event.generation or first[1] != event.checksum:
+        elif first[1] != event.checksum or not self._may_differ(event.index, first[0], event.generation):
             sentence = (
                 f"{first[2]} applied an entry of generation {first[0]} at index {event.index},"
                 f" {node} a different one of generation {event.generation}."
             )
             self._breach(report, time_us, node, sentence)
+
+    def _may_differ(self, index: int, one: int, other: int) -> bool:
+        """Return whether the same entry may have both generations."""
+        return one == other or any(self._stamped_anew.holds(index, each) for each in (one, other))
 
 
 class MarkRestsOnTheOwnGeneration(ReportingInvariant):
