@@ -13,7 +13,7 @@ from faultline.checkers.transactions.certificates import Contradiction, Place
 from faultline.checkers.transactions.levels import INTERNAL, LOST_UPDATE
 from faultline.checkers.transactions.proved import Transactions
 
-__these_ = ["RULES", "breaks"]
+__all__ = ["RULES", "breaks"]
 
 _OF_ALL = ("garbage-read", "duplicate-elements")
 
