@@ -7,7 +7,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 from fuzz_transactions import random_history
@@ -21,7 +21,7 @@ from faultline.checkers.transactions.proof import TransactionProof, proof_of_tra
 from faultline.checkers.transactions.verify import fault_of
 from faultline.harness.history import History
 from faultline.harness.operation import Operation
-from faultline.harness.outcome import Outcome
+from faultline.harness.outcome import Outcome, OutcomeKind
 
 __all__ = ["KINDS", "complaints_about_transactions"]
 
@@ -91,7 +91,7 @@ def _with_answer(history: History, row: int, step: int, answer: Any) -> History:
         result = [list(each) for each in history.result[r] or ()]
         if r == row:
             result[step][2] = answer
-        outcome = history.outcome[r]
+        outcome = cast("OutcomeKind", history.outcome[r])
         changed.complete(r, Outcome(outcome, result if outcome == "ok" else None), index)
     return changed
 

@@ -232,7 +232,7 @@ def _further_proofs() -> tuple[bytes, ...]:
     acquired = [Operation(client, "acquire", 2 * client, None, 2 * client + 1) for client in (0, 1)]
     skew = [
         Operation(client, [("r", read, None), ("w", key, 1)], client, [("r", read, None), ("w", key, 1)], 2 + client)
-        for client, (read, key) in enumerate(("xy", "yx"))
+        for client, (read, key) in enumerate((("x", "y"), ("y", "x")))
     ]
     results = (
         check("linearizable-queue", [*enqueued, *dequeued]),
