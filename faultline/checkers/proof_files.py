@@ -6,20 +6,17 @@ A proof of linearizability and one of transactions differ in what they hold; the
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import msgspec
 
 from faultline.harness.results import write_whole
 from faultline.harness.untrusted import read_json
 
-if TYPE_CHECKING:
-    from faultline.checkers.linearizability.proof import Proof
-    from faultline.checkers.transactions.proof import TransactionProof
+__all__ = ["NO_PROOF", "ProofFile"]
 
-__all__ = ["ProofFile", "read_proof"]
-
-_MADE_BY = "Give it a file that `faultline check PATH --proof FILE` wrote."
+NO_PROOF = "Give it a file that `faultline check PATH --proof FILE` wrote."
+"""The next step for a file that holds no proof."""
 
 
 class ProofFile(msgspec.Struct, frozen=True, tag_field="format"):
@@ -37,13 +34,4 @@ class ProofFile(msgspec.Struct, frozen=True, tag_field="format"):
     @classmethod
     def read(cls, path: Path | str) -> Self:
         """Return the proof of this kind in the file `path`; raise UsageError when it holds none."""
-        return read_json(Path(path), cls, next_step=_MADE_BY)
-
-
-def read_proof(path: Path) -> Proof | TransactionProof:
-    """Return the proof in the file `path`, of either kind; raise UsageError when it holds none."""
-    from faultline.checkers.linearizability.proof import Proof
-    from faultline.checkers.transactions.proof import TransactionProof
-
-    proof: Proof | TransactionProof = read_json(path, Proof | TransactionProof, next_step=_MADE_BY)  # type: ignore[arg-type]
-    return proof
+        return read_json(Path(path), cls, next_step=NO_PROOF)

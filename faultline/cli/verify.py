@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from faultline.cli.output import json_line, say
 from faultline.cli.sealed_outcome import Sealed
+
+if TYPE_CHECKING:
+    from faultline.checkers.linearizability.proof import Proof
+    from faultline.checkers.transactions.proof import TransactionProof
 
 __all__ = ["command"]
 
@@ -26,9 +31,7 @@ def command(path: Path, as_json: bool) -> Sealed:
     Ends with 1 when a key or the transactions are a violation, else with 3 when a certificate is missing or there is
     nothing to prove, 0 when all conform to the model; with 2 when a certificate does not hold.
     """
-    from faultline.checkers.proof_files import read_proof
-
-    proof = read_proof(path)
+    proof = _proof_in(path)
     verdict = proof.verify()
     if as_json:
         about = {"file": str(path), "history": proof.history, "model": proof.model, "verdict": verdict}
@@ -36,3 +39,15 @@ def command(path: Path, as_json: bool) -> Sealed:
     else:
         say(f"{path}: {verdict.value}: {proof.told()}")
     return Sealed(verdict=verdict.value, checks_due=(str(path),), checks_ran=(str(path),))
+
+
+def _proof_in(path: Path) -> Proof | TransactionProof:
+    """Return the proof in the file, of either kind; raise UsageError when it holds none."""
+    from faultline.checkers.linearizability.proof import Proof
+    from faultline.checkers.proof_files import NO_PROOF
+    from faultline.checkers.transactions.proof import TransactionProof
+    from faultline.harness.untrusted import read_json
+
+    # A union of types decodes as a type does, but has no type of its own for mypy.
+    proof: Proof | TransactionProof = read_json(path, Proof | TransactionProof, next_step=NO_PROOF)  # type: ignore[arg-type]
+    return proof

@@ -59,6 +59,7 @@ def _fault_of_order(transactions: Transactions, order: Sequence[int]) -> str:
     missing = {t for t, each in enumerate(everything) if each.outcome == "ok"}.difference(order)
     if missing or any(everything[t].outcome == "fail" for t in order):
         return "its order lacks a transaction that is ok, or has one that failed"
+    # Only what is ok must be explained: a transaction of unknown outcome may be left out, and its reads tell nothing.
     store: dict[Any, Any] = {}
     for t in order:
         for s, (f, _, value) in enumerate(everything[t].steps):
@@ -69,11 +70,18 @@ def _fault_of_order(transactions: Transactions, order: Sequence[int]) -> str:
                 store[key] = value
             elif everything[t].outcome == "ok" and store.get(key) != (value or None if transactions.is_list else value):
                 return f"row {everything[t].row} did not read what its order gives"
+    return _fault_of_times(transactions, order) if level.order else ""
+
+
+def _fault_of_times(transactions: Transactions, order: Sequence[int]) -> str:
+    """Return why `order` does not keep the sessions or the real time of the level, in words."""
+    # From the end, the earliest return of all that come later: one that returned before this one was called stands
+    # behind it. In the order of sessions each process has an earliest return of its own.
     earliest: dict[int | None, int] = {}
     for t in reversed(order):
-        each = everything[t]
-        session = each.process if level.order == "process" else None
-        if level.order and earliest.get(session, each.call) < each.call:
+        each = transactions.all[t]
+        session = each.process if transactions.level.order == "process" else None
+        if earliest.get(session, each.call) < each.call:
             return f"its order has row {each.row} before one that had returned when it was called"
         if each.return_ is not None:
             earliest[session] = min(earliest.get(session, each.return_), each.return_)

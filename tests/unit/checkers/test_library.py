@@ -389,12 +389,10 @@ def test_a_certificate_that_was_changed_is_refused(tmp_path):
 
 
 def test_a_certificate_of_transactions_comes_back_from_a_file(tmp_path):
-    write, read = (Operation(t, [(f, "x", value)], 2 * t, answer, 2 * t + 1) for t, f, value, answer in (
-        (0, "append", 1, [("append", "x", 1)]), (1, "r", None, [("r", "x", [])])
-    ))  # fmt: skip
+    bodies = [("append", "x", 1)], [("r", "x", [])]
+    operations = [Operation(at, body, 2 * at, body, 2 * at + 1) for at, body in enumerate(bodies)]
     for model, verdict in (("serializable", Verdict.PASS), ("strict-serializable", Verdict.VIOLATION)):
-        proof = check(model, [write, read]).certificate
-        assert proof.verify() is verdict
+        assert (proof := check(model, operations).certificate).verify() is verdict
         assert TransactionProof.read(proof.write(tmp_path / "proof.json")) == proof
 
 
