@@ -13,7 +13,6 @@ from faultline.checkers import (
     Operation,
     Proof,
     Result,
-    TransactionProof,
     check,
 )
 from faultline.checkers.library.own_evidence import OPERATIONS_MAX
@@ -386,14 +385,6 @@ def test_a_certificate_that_was_changed_is_refused(tmp_path):
     path.write_bytes(path.read_bytes().replace(b'["dequeue",[null,2]', b'["dequeue",[null,3]'))
     with pytest.raises(UsageError, match="do not break the rule"):
         Proof.read(path).verify()
-
-
-def test_a_certificate_of_transactions_comes_back_from_a_file(tmp_path):
-    bodies = [("append", "x", 1)], [("r", "x", [])]
-    operations = [Operation(at, body, 2 * at, body, 2 * at + 1) for at, body in enumerate(bodies)]
-    for model, verdict in (("serializable", Verdict.PASS), ("strict-serializable", Verdict.VIOLATION)):
-        assert (proof := check(model, operations).certificate).verify() is verdict
-        assert TransactionProof.read(proof.write(tmp_path / "proof.json")) == proof
 
 
 def test_there_is_no_certificate_of_a_model_of_ones_own():

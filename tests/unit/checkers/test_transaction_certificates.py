@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from transaction_histories import concurrent, one_after_another
 
+from faultline.checkers import Operation, check
 from faultline.checkers.porcupine.budget import UNLIMITED
 from faultline.checkers.transactions.certificates import Contradiction, Edge, TransactionCertificate
 from faultline.checkers.transactions.checker import check_transactions
@@ -172,3 +173,11 @@ def test_a_certificate_with_a_changed_field_is_refused(name):
                 msgspec.json.decode(encoded, type=TransactionProof).verify()
             except (UsageError, msgspec.ValidationError):
                 continue
+
+
+def test_a_certificate_of_transactions_comes_back_from_a_file(tmp_path):
+    write, read = [("append", "x", 1)], [("r", "x", [])]
+    operations = [Operation(0, write, 0, write, 1), Operation(1, read, 2, read, 3)]
+    for model, verdict in (("serializable", Verdict.PASS), ("strict-serializable", Verdict.VIOLATION)):
+        proof = check(model, operations).certificate
+        assert (proof.verify(), TransactionProof.read(proof.write(tmp_path / "proof.json"))) == (verdict, proof)
