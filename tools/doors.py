@@ -142,7 +142,7 @@ def seeds_of(door: Door) -> tuple[Files, ...]:
             )
         case "proof":
             known = (_proof(known) for known in known_histories() if known.kind in ("register", "kv"))
-            return tuple({"proof.json": proof} for proof in (*known, *_proofs_of_objects()))
+            return tuple({"proof.json": proof} for proof in (*known, *_further_proofs()))
         case "host-toml":
             return ({"hosts.toml": _HOSTS},)
     kinds = {known.name: known for known in known_histories()}
@@ -224,12 +224,21 @@ def _shown_by(events: list[dict[str, Any]]) -> int:
     return high
 
 
-def _proofs_of_objects() -> tuple[bytes, ...]:
-    """Return the proofs of a queue of which a value overtook another, and of a mutex that was acquired twice."""
+def _further_proofs() -> tuple[bytes, ...]:
+    """Return the proofs of a queue of which a value overtook another, of a mutex that was acquired twice, and of two
+    transactions of which each missed the other."""
     enqueued = [Operation(0, ("enqueue", value), 2 * value, None, 2 * value + 1) for value in (1, 2)]
     dequeued = [Operation(1, "dequeue", 6 + 2 * at, value, 7 + 2 * at) for at, value in enumerate((2, 1))]
     acquired = [Operation(client, "acquire", 2 * client, None, 2 * client + 1) for client in (0, 1)]
-    results = check("linearizable-queue", [*enqueued, *dequeued]), check("mutex", acquired)
+    skew = [
+        Operation(client, [("r", read, None), ("w", key, 1)], client, [("r", read, None), ("w", key, 1)], 2 + client)
+        for client, (read, key) in enumerate((("x", "y"), ("y", "x")))
+    ]
+    results = (
+        check("linearizable-queue", [*enqueued, *dequeued]),
+        check("mutex", acquired),
+        check("serializable", skew),
+    )
     return tuple(result.certificate.json() for result in results)
 
 

@@ -114,8 +114,7 @@ MODELS: Mapping[str, Model] = {
         partial(Replicas, repeats=True), FollowerReadsChecker(monotonic_reads=False), is_exact=False, is_lasting=False
     ),
     "watches": _by_checker(WatchedKeys, WatchesChecker(), is_exact=False),
-    # The check says nothing about the halves of a write that failed, even if it began after they had been read.
-    "causal-pairs": _by_checker(Pair, CausalPairsChecker(), is_lasting=False),
+    "causal-pairs": _by_checker(Pair, CausalPairsChecker()),
     "causal-reverse": _by_checker(WrittenOnce, CausalReverseChecker()),
     "long-fork": _by_checker(Group, LongForkChecker()),
     "transfers": _by_checker(Accounts, TransfersChecker(opening={"a": 5, "b": 5}), is_exact=False),

@@ -82,7 +82,9 @@ class WatchedKeys(Shared):
         """Let the operation take effect; now and then two keys go in one entry, without a writer."""
         if f == "drain":
             return ok({"number": 1, "items": self._news()})
-        index = self._append((self.key, value["value"] if f == "attach" else value))
+        change = (self.key, value["value"] if f == "attach" else value)
+        # A change may be the second one of its entry, which its writer is not told.
+        index = self._append(*[("a/3", None)] * (self.rng.random() < 0.2), change)
         if self.rng.random() < 0.3:
             self._append(("a/1", None), ("a/2", None))
         return ok(index)
@@ -121,15 +123,17 @@ class WatchedKeys(Shared):
         return {key: value for key, value in values.items() if value is not None}
 
     def wrong(self, f: str, value: Any, outcome: Outcome) -> Outcome:
-        """Return a drain without one of its items, with one twice or with a wrong one; or another index."""
+        """Return a drain with an item missing, twice or wrong, or its last ones turned round; or another index."""
         if f != "drain":
             return fail("refused") if self.rng.random() < 0.3 else ok(1 + int(self.rng.random() * (self.entries + 1)))
         items = list(outcome.value["items"])
         at = int(self.rng.random() * len(items)) if items else 0
         draw = self.rng.random()
-        if draw < 0.4:
+        if draw < 0.35:
             del items[at : at + 1]
-        elif draw < 0.6:
+        elif draw < 0.5:
+            items[at:] = reversed(items[at:])
+        elif draw < 0.65:
             items[at:at] = items[at : at + 1]
         else:
             key = ("a", "a/1", "ab")[int(self.rng.random() * 3)]
@@ -139,11 +143,12 @@ class WatchedKeys(Shared):
 
 
 class Pair(Shared):
-    """A pair of numbers, counted up: the left half may be seen before the right one."""
+    """A pair of numbers, counted up: the left half may be seen before the right one; a refused one may come again."""
 
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng
         self.written = 0
+        self.refused: int | None = None
         self.left: int | None = None
         self.right: int | None = None
 
@@ -151,6 +156,9 @@ class Pair(Shared):
         """Return a new operation."""
         if self.rng.random() < 0.5:
             return "read-pair", None
+        again, self.refused = self.refused, None
+        if again is not None and self.rng.random() < 0.5:
+            return "write-pair", again
         self.written += 1
         return "write-pair", self.written
 
@@ -159,6 +167,7 @@ class Pair(Shared):
         if f == "write-pair":
             self.left = value
             self.right = value if self.rng.random() < 0.8 else self.right
+            self.refused = value if self.right != value else None
             return ok() if self.right == value else fail("refused")
         return ok([self.left, self.right])
 

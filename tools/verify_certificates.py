@@ -3,13 +3,16 @@
     python tools/verify_certificates.py --seeds 0..99999 --processes 2
     python tools/verify_certificates.py --seeds 0..99999 --processes 2 --model kv
     python tools/verify_certificates.py --seeds 0..99999 --processes 2 --model queue
+    python tools/verify_certificates.py --seeds 0..99999 --processes 2 --model lists
 
 Each seed is one small history of `fuzz_linearizability`. The port of Porcupine decides it; the frontier of the kernel
 and that of plain Python must agree, at the same return. The certificate of each illegal history, and the order of each
 legal one, must be accepted by the verifier and by its twin. Then every field of the certificate is changed in every
 way that `corruptions` knows: both verifiers must refuse each, unless an operation was changed so that the history still
 is illegal, as the port says. Histories of `fuzz_objects` have certificates of their monitor or of the search, and
-other changes (`corrupted_certificates`). The first complaint is printed with its seed, and the program ends with 1.
+other changes (`corrupted_certificates`). Transactions on `lists` and `registers` are those of `fuzz_transactions`, each
+history at one level: exhaustive search must agree with the certificate (`corrupted_transactions`). The first complaint
+is printed with its seed, and the program ends with 1.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from corrupted_certificates import complaints_about_object
+from corrupted_transactions import KINDS, complaints_about_transactions
 from fuzz_linearizability import random_history, random_texts
 from judged_seeds import judge_seeds, options
 
@@ -46,6 +50,8 @@ def complaints_about(seed: int, model: str, counts: Counter[str]) -> list[str]:
     """Return what is wrong with the certificate of the history of `seed`, in words; `counts` counts what was done."""
     if model in MODEL_FACTORIES:
         return complaints_about_object(seed, model, counts)
+    if model in KINDS:
+        return complaints_about_transactions(seed, model, counts)
     if model == "kv":
         texts = random_texts(seed)
         columns, is_legal = text_columns([(None, texts)]), check_operations(KV_MODEL, referee_kv(texts))
@@ -118,7 +124,7 @@ def _examine(model: str, seeds: Sequence[int]) -> tuple[list[str], Counter[str]]
 def main() -> int:
     """Examine the histories of all seeds."""
     parser = options(__doc__)
-    parser.add_argument("--model", choices=("cas-register", "kv", *MODEL_FACTORIES), default="cas-register")
+    parser.add_argument("--model", choices=("cas-register", "kv", *MODEL_FACTORIES, *KINDS), default="cas-register")
     asked = parser.parse_args()
     return judge_seeds(partial(_examine, asked.model), asked)
 

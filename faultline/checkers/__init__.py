@@ -64,6 +64,7 @@ if TYPE_CHECKING:
         RwRegisterChecker,
         SetTransactionsChecker,
     )
+    from faultline.checkers.transactions.proof import TransactionProof
     from faultline.checkers.vacuity import VacuityChecker
     from faultline.checkers.watches import WatchesChecker
 
@@ -121,6 +122,7 @@ __all__ = [
     "StalenessChecker",
     "StatsChecker",
     "TotalQueueChecker",
+    "TransactionProof",
     "TransfersChecker",
     "UnhandledErrorsChecker",
     "UniqueIdsChecker",
@@ -134,6 +136,7 @@ _LIBRARY = {
     "Hooks": "faultline.checkers.linearizability.generic_search",
     "Proof": "faultline.checkers.linearizability.proof",
     "Result": "faultline.checkers.library.result",
+    "TransactionProof": "faultline.checkers.transactions.proof",
     "check": "faultline.checkers.library.checking",
 }
 _MODEL = dict.fromkeys(

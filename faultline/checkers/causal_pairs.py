@@ -4,10 +4,13 @@ Shape: `write-pair` with a number, which one worker per key counts up: the left 
 the right half. `read-pair`, whose result is `[left, right]`, the left half read as of the stamp of the right half. The
 right half follows from the left: a reader that sees `right = 7` must see the left half of that write or a later one.
 
-| anomaly            | a read                                                              |
-|--------------------|---------------------------------------------------------------------|
-| causal-reverse     | has a right half, and a left half that is older than that            |
-| garbage-read, future-read | has a half that cannot have been there (`misreads`)         |
+| anomaly                                 | a read                                                    |
+|-----------------------------------------|-----------------------------------------------------------|
+| causal-reverse                          | has a right half, and a left half that is older than that |
+| garbage-read, future-read, aborted-read | has a half that no write had been called to put           |
+
+A pair that failed may have written its left half, and a client may write its number again: each attempt explains a half
+from its call on.
 
 Sources: Patterns of Distributed Systems ch. 22 and 23; Lamport (CACM 1978) on what happened before.
 """
@@ -15,12 +18,12 @@ Sources: Patterns of Distributed Systems ch. 22 and 23; Lamport (CACM 1978) on w
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from faultline.checkers.classic.misreads import accuse_misreads, writers
 from faultline.checkers.common.conclusion import Case, Conclusion
 from faultline.checkers.common.shape import expect_functions, is_number, wrong_shape
-from faultline.checkers.common.words import client, told
+from faultline.checkers.common.words import client, token, told
 from faultline.harness.history import History
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import CheckResult
@@ -58,7 +61,11 @@ class CausalPairsChecker:
 
 def _judge(conclusion: Conclusion, key: str | None, rows: Sequence[int]) -> None:
     history = conclusion.history
-    writes = writers(history, [row for row in rows if history.f[row] == "write-pair"])
+    attempts = [row for row in rows if history.f[row] == "write-pair"]
+    writes = writers(history, attempts)
+    called: dict[Any, int] = {}
+    for row in attempts:
+        called.setdefault(token(history.value[row]), history.invoke_index[row])
     reads = [row for row in rows if history.f[row] == "read-pair" and history.outcome[row] == "ok"]
     for row in reads:
         _expect_halves(history, row)
@@ -76,9 +83,13 @@ def _judge(conclusion: Conclusion, key: str | None, rows: Sequence[int]) -> None
         "causal-reverse", list(_without_cause(history, reads, writes)), without_cause, noun="read", key=key
     )
     halves = [(row, value) for row in reads for value in history.result[row] if value is not None]
-    # A pair that failed may have written its left half.
-    told_of = [(row, value) for row, value in halves if value not in writes or history.outcome[writes[value]] != "fail"]
-    accuse_misreads(conclusion, [(row, value, writes.get(value)) for row, value in told_of], key=key)
+    # A pair that failed may have written its left half, so that a number counts once its first write was called.
+    early = [
+        (row, value, writes.get(value))
+        for row, value in halves
+        if value not in called or called[value] > history.complete_index[row]
+    ]
+    accuse_misreads(conclusion, early, key=key)
 
 
 def _expect_halves(history: History, row: int) -> None:

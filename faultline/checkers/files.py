@@ -21,6 +21,7 @@ from faultline.harness.verdict import CheckResult, Finding, Verdict
 if TYPE_CHECKING:
     from faultline.checkers.importers.imported import ImportedHistory
     from faultline.checkers.linearizability.proof import Proof
+    from faultline.checkers.transactions.proof import TransactionProof
 
 __all__ = [
     "AUTO",
@@ -70,23 +71,30 @@ class CheckedHistory:
         place = {number: row for row, number in enumerate(self.numbers)}
         return [place[number] for number in named if number in place]
 
-    def proof(self, limits: Budget) -> Proof:
-        """Return the proof of the verdict on linearizability, each key within `limits`; raise UsageError for no such.
+    def proof(self, limits: Budget) -> Proof | TransactionProof:
+        """Return the proof of the verdict on linearizability or on transactions, each key within `limits`; raise
+        UsageError for no such.
 
-        The keys are decided again, so that a check whose proof is not asked for need not keep what proves it.
+        The history is decided again, so that a check whose proof is not asked for need not keep what proves it.
         """
         from faultline.checkers.linearizability.descriptions import MODELS
         from faultline.checkers.linearizability.proof import proof_of
         from faultline.checkers.porcupine import budget
+        from faultline.checkers.transactions.proof import proof_of_transactions
+        from faultline.checkers.transactions.proved import WRITES
 
-        judged = [each for each in (self.result, *self.checks) if each.checker == "linearizability"]
+        judged = [each for each in (self.result, *self.checks) if each.checker in ("linearizability", *WRITES)]
         if not judged:
             raise UsageError(
-                f"{self.label} was not checked for linearizability, so there is nothing to prove.",
-                f"Name a model of an object: one of {', '.join(MODELS)}.",
+                f"{self.label} was checked neither for linearizability nor as transactions on lists or registers, so "
+                "there is nothing to prove.",
+                f"Name a model of an object, one of {', '.join(MODELS)}, or one of such transactions: see --model.",
             )
         if self.numbers is not None:
             raise UsageError(f"{self.label} is too large for a proof.", "Check a file of one of its keys.")
+        if judged[0].checker in WRITES:
+            within = budget.Budget.of(timeout_s=limits.timeout_s)
+            return proof_of_transactions(self.imported.history, judged[0].checker, judged[0], self.label, within)
         detail, within = judged[0].detail, budget.Budget.of(limits.steps_max, limits.timeout_s)
         return proof_of(self.imported.history, detail["model"], self.label, detail["failed_cas"], within)
 

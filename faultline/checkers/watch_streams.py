@@ -13,8 +13,9 @@ from faultline.checkers.common.conclusion import Case
 from faultline.checkers.common.shape import wrong_shape
 from faultline.checkers.common.words import token, told
 from faultline.harness.history import History
+from faultline.harness.revisions import WHOLE_ENTRY
 
-__all__ = ["Event", "Position", "Span", "Stream", "is_below", "is_drain", "known_events", "streams_of"]
+__all__ = ["Event", "KnownEvent", "Position", "Span", "Stream", "is_below", "is_drain", "known_events", "streams_of"]
 
 Position = tuple[int, int]
 """The index of an entry, and the place of an event among those of the entry."""
@@ -39,6 +40,15 @@ class Event(NamedTuple):
     @property
     def what(self) -> tuple[str, Any, bool]:
         return self.key, token(self.value), self.is_deleted
+
+
+class KnownEvent(NamedTuple):
+    """An event with the first and the last position that it may have, and the row that tells of it."""
+
+    first: Position
+    last: Position
+    key: str
+    row: int
 
 
 @dataclass(slots=True)
@@ -117,9 +127,8 @@ def _take(stream: Stream, row: int, item: list[Any]) -> None:
         return
     _, index, ordinal, key, value, is_deleted = item
     event = Event((index, ordinal), key, value, is_deleted, row)
-    before = span.events[-1].position if span.events else span.start
-    if event.position <= before:
-        stream.disorder.append(Case([list(before), list(event.position)], (span.row, row)))
+    if event.position <= span.end:
+        stream.disorder.append(Case([list(span.end), list(event.position)], (span.row, row)))
     span.events.append(event)
     span.end = max(span.end, event.position)
 
@@ -128,15 +137,16 @@ def _position(pair: Any) -> Position:
     return pair[0], pair[1]
 
 
-def known_events(history: History, events: list[Event]) -> list[tuple[Position, str, int]]:
-    """Return position, key and a row for every event that a watcher was told of, or whose writer was told its index."""
-    known = {event.identity: (event.position, event.row) for event in events}
+def known_events(history: History, events: list[Event]) -> list[KnownEvent]:
+    """Return every event that a watcher was told of, or whose writer was told its index, in order."""
+    known = {event.identity: KnownEvent(event.position, event.position, event.key, event.row) for event in events}
     for row in range(len(history)):
         is_change = history.f[row] in ("put", "delete", "attach") and history.outcome[row] == "ok"
         if is_change and type(history.result[row]) is int:
             index, key = history.result[row], history.key[row] or ""
-            known.setdefault((index, key), ((index, 0), row))
-    return sorted((position, key, row) for (_, key), (position, row) in known.items())
+            # A writer is told the entry alone, where its change may be any.
+            known.setdefault((index, key), KnownEvent((index, 0), (index, WHOLE_ENTRY), key, row))
+    return sorted(known.values())
 
 
 def is_below(path: str, key: str) -> bool:

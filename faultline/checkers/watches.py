@@ -11,13 +11,13 @@ what came since, in order; `list`, answered with an index and the values at and 
 In sentences an index is a *revision*, with its first and second change. The items of one watch are one stream. A state
 begins a *span*, which lasts to the last thing that was told before the next. All streams together, and the acknowledged
 changes, tell which events there were: an event is known by the index of its entry and its key, since an entry changes
-no key twice. Its ordinal says where it stands among the events of its entry; a store whose watches count only what they
-tell has other ordinals in watches of other paths, and then has to tell whole entries.
+no key twice. Its ordinal, which no writer is told, says where it stands among the events of its entry; a store whose
+watches count only what they tell has other ordinals in watches of other paths, and then has to tell whole entries.
 
 | anomaly              | meaning                                                                                  |
 |----------------------|------------------------------------------------------------------------------------------|
 | `missed-event`       | an event that another watcher got, or an acknowledged change, is missing in a span it is in  |
-| `event-out-of-order` | an event that is not behind the one before it, or not behind its span's beginning: or twice |
+| `event-out-of-order` | an event, or a state after a gap, that is not behind all that was told before it: or twice  |
 | `foreign-event`      | an event of a key that is not at or below the path                                        |
 | `unexpected-event`   | an event with a value whose write had not begun, or had definitely failed                 |
 | `events-disagree`    | two watchers were told different things of one event, or another index than the writer    |
@@ -39,7 +39,7 @@ from typing import TYPE_CHECKING, Any
 from faultline.checkers.common.conclusion import Case, Conclusion
 from faultline.checkers.common.shape import expect_functions, wrong_shape
 from faultline.checkers.common.words import client, counted, token, told
-from faultline.checkers.watch_streams import Event, Position, Span, Stream, is_below, known_events, streams_of
+from faultline.checkers.watch_streams import Event, KnownEvent, Span, Stream, is_below, known_events, streams_of
 from faultline.harness.history import History
 from faultline.harness.revisions import WHOLE_ENTRY, change, change_after, revision
 from faultline.harness.run_record import RunRecord
@@ -189,18 +189,19 @@ def _judge_agreement(conclusion: Conclusion, events: list[Event]) -> None:
     )
 
 
-def _judge_completeness(conclusion: Conclusion, streams: list[Stream], known: list[tuple[Position, str, int]]) -> None:
+def _judge_completeness(conclusion: Conclusion, streams: list[Stream], known: list[KnownEvent]) -> None:
     history = conclusion.history
     for stream in streams:
         cases = []
         for span in stream.spans:
             told_of = {event.identity for event in span.events}
             cases += [
-                Case(list(position), (row, stream.last_row))
-                for position, key, row in known
-                if span.start < position <= span.end
-                and (position[0], key) not in told_of
-                and is_below(stream.path, key)
+                Case(list(event.first), (event.row, stream.last_row))
+                for event in known
+                if span.start < event.first
+                and event.last <= span.end
+                and (event.first[0], event.key) not in told_of
+                and is_below(stream.path, event.key)
             ]
         conclusion.accuse(
             "missed-event",

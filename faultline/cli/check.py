@@ -44,7 +44,8 @@ _FORMATS_OF_RUNS = ("auto", "faultline")
     "--proof",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Write the certificates of all keys of the one history, for `faultline verify` [default: none].",
+    help="Write the certificates of the one history, of its keys or transactions, for `faultline verify` "
+    "[default: none].",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per history.")
 @click.option(
@@ -84,7 +85,7 @@ def command(
                 next_step = next_step_for(path, checked.result, asked)
                 _show(checked, next_step, as_json, _is_explained(checked, files) if explain is None else explain)
                 if proof is not None:
-                    _write_proof(proof, checked, timeout_s)
+                    _write_proof(proof, checked, timeout_s, as_json)
         except UsageError as error:
             unusable = True
             _show_error(path, error, as_json)
@@ -205,11 +206,15 @@ def _show_circumstances(checked: CheckedHistory) -> None:
         say(f"  {note}")
 
 
-def _write_proof(file: Path, checked: CheckedHistory, timeout_s: float | None) -> None:
-    """Write the proof of the verdict on linearizability into `file`; raise UsageError when there is no such verdict."""
+def _write_proof(file: Path, checked: CheckedHistory, timeout_s: float | None, as_json: bool) -> None:
+    """Write the proof of the verdict into `file`, and say if it has no certificate; raise UsageError when there can be
+    none."""
     from faultline.checkers.judges import STEPS_MAX, Budget
 
-    checked.proof(Budget(STEPS_MAX, timeout_s)).write(file)
+    proof = checked.proof(Budget(STEPS_MAX, timeout_s))
+    proof.write(file)
+    if proof.missing and not as_json:
+        say(f"  {file}: {proof.missing}")
 
 
 def _itself_failed(error: Exception) -> HarnessError:

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from faultline.cli.output import json_line, say
 from faultline.cli.sealed_outcome import Sealed
+
+if TYPE_CHECKING:
+    from faultline.checkers.linearizability.proof import Proof
+    from faultline.checkers.transactions.proof import TransactionProof
 
 __all__ = ["command"]
 
@@ -19,30 +24,30 @@ def command(path: Path, as_json: bool) -> Sealed:
     """Verify the proof in FILE, which `faultline check --proof` wrote.
 
     A key that is linearizable has an order, which is replayed. One that is not has a set of configurations, each of
-    which is looked at once, or operations that break a rule, which is looked up. The verdict is the one that the
-    certificates prove.
+    which is looked at once, or operations that break a rule, which is looked up. Transactions have an order as well, or
+    a cycle, steps that break a rule, or a few of them that have no order. The verdict is the one that the certificates
+    prove.
 
-    Ends with 1 when a key is a violation, else with 3 when a key has no certificate or there is none, 0 when all keys
-    are linearizable; with 2 when a certificate does not hold.
+    Ends with 1 when a key or the transactions are a violation, else with 3 when a certificate is missing or there is
+    nothing to prove, 0 when all conform to the model; with 2 when a certificate does not hold.
     """
-    from faultline.checkers.linearizability.proof import Proof
-
-    proof = Proof.read(path)
+    proof = _proof_in(path)
     verdict = proof.verify()
-    illegal = sum(key.order is None for key in proof.keys)
     if as_json:
         about = {"file": str(path), "history": proof.history, "model": proof.model, "verdict": verdict}
-        figures = {"keys": len(proof.keys), "illegal_keys": illegal, "undecided": list(proof.undecided)}
-        say(json_line(about | figures))
+        say(json_line(about | proof.figures()))
     else:
-        say(f"{path}: {verdict.value}: {_sentence(len(proof.keys), illegal, len(proof.undecided), proof.history)}")
+        say(f"{path}: {verdict.value}: {proof.told()}")
     return Sealed(verdict=verdict.value, checks_due=(str(path),), checks_ran=(str(path),))
 
 
-def _sentence(keys: int, illegal: int, undecided: int, history: str) -> str:
-    from faultline.checkers.common.words import counted
+def _proof_in(path: Path) -> Proof | TransactionProof:
+    """Return the proof in the file, of either kind; raise UsageError when it holds none."""
+    from faultline.checkers.linearizability.proof import Proof
+    from faultline.checkers.proof_files import NO_PROOF
+    from faultline.checkers.transactions.proof import TransactionProof
+    from faultline.harness.untrusted import read_json
 
-    told = f"{counted(keys, 'certificate')} of {history} {'holds' if keys == 1 else 'hold'}"
-    found = f"; {counted(illegal, 'key')} not linearizable" if illegal else ""
-    missing = f"; {counted(undecided, 'key')} without one" if undecided else ""
-    return f"{told}{found}{missing}."
+    # A union of types decodes as a type does, but has no type of its own for mypy.
+    proof: Proof | TransactionProof = read_json(path, Proof | TransactionProof, next_step=NO_PROOF)  # type: ignore[arg-type]
+    return proof

@@ -1,14 +1,14 @@
 """Watches while operations come and go: the incremental twin of `checkers.watches`.
 
-Certain at once is an event that does not come behind the one before it in its watch, one of a key that is not watched,
-one of a value that no write had been called to put or whose write failed after all, one that another watch told
-otherwise, one at another index than its writer was told, and one that a watch has passed over.
+Certain at once is an event that does not come behind all that its watch was told before, one of a key that is not
+watched, one of a value that no write had been called to put or whose write failed after all, one that another watch
+told otherwise, one at another index than its writer was told, and one that a watch has passed over.
 
 A watch has *passed* an entry when it was told of a later one, or that all of this one was told. An event of a passed
 entry that is known from another watch or from its writer, and that the watch has not told, is missed: a later telling
 would come too late. An event within an entry that is not passed may still come.
 
-State: for each open watch three positions; the events of the ENTRIES_KEPT newest entries; the values of each key, until
+State: for each open watch two positions; the events of the ENTRIES_KEPT newest entries; the values of each key, until
 there are more than VALUES_MAX. Left to the check afterwards are earlier entries and the values of such keys, watches
 that have ended or that announced a gap since, lists, and whether a watch stalled.
 """
@@ -38,19 +38,19 @@ _NEVER = 1 << 62
 
 
 class _Watch:
-    """A watch: where its span began, its last event, the last position told, and the last entry judged as passed."""
+    """A watch: where its span began, the last position told, and the last entry judged as passed."""
 
-    __slots__ = ("end", "judged", "last", "number", "path", "row", "start")
+    __slots__ = ("end", "judged", "number", "path", "row", "start")
 
     def __init__(self, path: str, number: Any) -> None:
         self.path, self.number = path, number
         self.start: Position | None = None
-        self.last = self.end = (-1, -1)
+        self.end = (-1, -1)
         self.judged = self.row = -1
 
     def begin(self, start: Position, row: int) -> None:
         """Begin a span at `start`, told by `row`."""
-        self.start = self.last = self.end = start
+        self.start = self.end = start
         self.judged, self.row = start[0], row
 
     def has_passed(self) -> int:
@@ -186,10 +186,9 @@ class IncrementalWatches:
             watch.end = max(watch.end, (item[1][0], item[1][1]))
             return ()
         _, index, ordinal, key, value, is_deleted = item
-        if (index, ordinal) <= watch.last:
+        if (index, ordinal) <= watch.end:
             return (watch.row, row)
-        watch.last = (index, ordinal)
-        watch.end = max(watch.end, watch.last)
+        watch.end = (index, ordinal)
         if not is_below(watch.path, key):
             return (row,)
         rows = () if is_deleted else self._valued(key, token(value), index, row)

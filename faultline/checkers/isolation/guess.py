@@ -26,7 +26,7 @@ from faultline.checkers.isolation.polygraph import Dependency, Level, Polygraph,
 from faultline.checkers.isolation.serial_run import SerialRun
 from faultline.harness.history import OPEN
 
-__all__ = ["deadlines", "is_possible_as_guessed"]
+__all__ = ["deadlines", "guessed_order"]
 
 _Rank = Callable[[Any, int], tuple[int, int]]
 """The sort key of the writers of a key, given the key and the writer."""
@@ -44,17 +44,23 @@ def deadlines(committed: Committed) -> list[int]:
     return latest
 
 
-def is_possible_as_guessed(committed: Committed, level: Level, precedence: Precedence) -> bool:
-    """Return whether one of the guesses shows that `level` is kept."""
+def guessed_order(committed: Committed, level: Level, precedence: Precedence) -> list[int] | None:
+    """Return the order of transactions that one of the guesses gives if it shows that `level` is kept, else None.
+
+    Snapshot isolation may be kept without one: then some are missing.
+    """
     polygraph = polygraph_of(committed, precedence)
     begun = [transaction.invoked for transaction in committed.transactions]
     latest = deadlines(committed)
-    if any(SerialRun(polygraph, polygraph.known, priority).succeeds() for priority in (latest, begun)):
-        return True
-    return any(
-        _is_acyclic(level, polygraph, _following(committed, rank))
-        for rank in _ranks(committed, polygraph, (_completed(committed), latest, begun))
-    )
+    for priority in (latest, begun):
+        run = SerialRun(polygraph, polygraph.known, priority)
+        if run.succeeds():
+            return polygraph.transactions_in(run.order)
+    for rank in _ranks(committed, polygraph, (_completed(committed), latest, begun)):
+        following = list(_following(committed, rank))
+        if _in_order(level, polygraph, following) is not None:
+            return polygraph.transactions_in(_in_order("serializability", polygraph, following) or ())
+    return None
 
 
 def _completed(committed: Committed) -> list[int]:
@@ -114,8 +120,10 @@ def _topological(graph: Graph, priority: Sequence[int]) -> list[int] | None:
     return position
 
 
-def _is_acyclic(level: Level, polygraph: Polygraph, dependencies: Iterable[Dependency]) -> bool:
+def _in_order(level: Level, polygraph: Polygraph, dependencies: Iterable[Dependency]) -> list[int] | None:
+    """Return the nodes of the graph of `level` in an order that respects `dependencies`; None when it has a cycle."""
     graph = Graph(polygraph.nodes + (polygraph.size if level == "snapshot-isolation" else 0))
     graph.add(arcs_of(level, polygraph, polygraph.known))
     graph.add(arcs_of(level, polygraph, dependencies))
-    return len(graph.order()) == len(graph.after)
+    order = graph.order()
+    return order if len(order) == len(graph.after) else None

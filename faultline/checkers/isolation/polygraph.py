@@ -64,6 +64,10 @@ class Polygraph:
     writers: dict[Any, list[int]] = field(default_factory=dict)
     readers: dict[tuple[Any, int], list[int]] = field(default_factory=dict)
 
+    def transactions_in(self, nodes: Iterable[int]) -> list[int]:
+        """Return those of `nodes` that are transactions other than the initial one."""
+        return [node for node in nodes if INITIAL < node < self.size]
+
     def brought_by(self, key: Any, first: int, second: int) -> Iterator[Dependency]:
         """Yield the dependencies that follow when `first` wrote `key` before `second` did."""
         if first != INITIAL:

@@ -48,7 +48,8 @@ class SearchResult:
     """The answer, its steps, the number of pairs of writers and of those settled by necessity.
 
     For an impossible history, `suspects` are transactions that are likely to have no order among themselves; none when
-    they are too many to tell.
+    they are too many to tell. For a possible one, `order` has the transactions in an order that keeps serializability,
+    if that is the level.
     """
 
     answer: Answer
@@ -56,6 +57,7 @@ class SearchResult:
     choices: int
     settled: int
     suspects: Sequence[int] = ()
+    order: Sequence[int] = ()
 
 
 def search(polygraph: Polygraph, level: Level, expected: Sequence[int], budget: Budget) -> SearchResult:
@@ -73,8 +75,11 @@ def search(polygraph: Polygraph, level: Level, expected: Sequence[int], budget: 
         result.answer = "exhausted" if conflict is None else "impossible"
         result.suspects = suspects_of(saturation) if conflict is not None else ()
         return result
-    if SerialRun(polygraph, saturation.dependencies(), expected).succeeds():
+    run = SerialRun(polygraph, saturation.dependencies(), expected)
+    if run.succeeds():
+        result.order = polygraph.transactions_in(run.order)
         return result
+    chosen: list[Dependency] = []
     for region in open_regions(saturation):
         decision = _Decision(saturation, region, expected, Budget(_left(budget, result.steps), budget.deadline_s))
         answer = decision.run()
@@ -84,6 +89,12 @@ def search(polygraph: Polygraph, level: Level, expected: Sequence[int], budget: 
             return result
         if answer == "exhausted":
             result.answer = answer
+        for key, first, second in decision.chosen:
+            chosen += polygraph.brought_by(key, region.nodes[first - 1], region.nodes[second - 1])
+    if result.answer == "possible" and level == "serializability":
+        graph = Graph(polygraph.nodes)
+        graph.add(arcs_of(level, polygraph, [*saturation.dependencies(), *chosen]))
+        result.order = polygraph.transactions_in(graph.order())
     return result
 
 
@@ -114,6 +125,7 @@ class _Decision:
         self.clauses = Clauses()
         self.variables: dict[Pair, int] = {}
         self.pairs: list[Pair] = [Pair(None, -1, -1)]
+        self.chosen: list[Pair] = []
 
     def run(self) -> Answer:
         """Guess, and learn from the cycles that follow, until there is none or no guess is left."""
@@ -129,7 +141,8 @@ class _Decision:
             chosen = [self._pair(literal) for literal in self.clauses.holding()]
             cycles = self._cycles(chosen)
             if cycles is None:
-                cycles = self._cycles([*chosen, *self._guessed(chosen)])
+                self.chosen = [*chosen, *self._guessed(chosen)]
+                cycles = self._cycles(self.chosen)
             if cycles is None:
                 return "possible"
             for pairs in cycles:

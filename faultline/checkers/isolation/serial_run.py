@@ -20,7 +20,7 @@ class SerialRun:
     """A run on a store that knows the writer of each key's current version, earliest `priority` first.
 
     `known` are the dependencies to respect. A barrier of real time is run like a transaction that neither reads nor
-    writes.
+    writes. `order` has both as far as they were run.
     """
 
     def __init__(self, polygraph: Polygraph, known: Iterable[Dependency], priority: Sequence[int]) -> None:
@@ -34,6 +34,7 @@ class SerialRun:
         self.unread: dict[tuple[Any, int], int] = {}
         self.parked: dict[Any, list[int]] = {}
         self.heap: list[tuple[int, int]] = []
+        self.order: list[int] = []
         for _, source, target, _ in known:
             self.after[source].append(target)
             self.waits[target] += 1
@@ -49,19 +50,18 @@ class SerialRun:
         """Return whether every transaction could be run."""
         for number in range(1, self.polygraph.nodes):
             self._ready(number, 0)
-        done = 0
         while self.heap:
             number = heapq.heappop(self.heap)[1]
             blocked = self._blocked_by(number) if number < self.polygraph.size else None
             if blocked is not None:
                 self.parked.setdefault(blocked, []).append(number)
                 continue
-            done += 1
+            self.order.append(number)
             if number < self.polygraph.size:
                 self._apply(number)
             for target in self.after[number]:
                 self._ready(target, 1)
-        return done == self.polygraph.nodes - 1
+        return len(self.order) == self.polygraph.nodes - 1
 
     def _ready(self, number: int, fulfilled: int) -> None:
         self.waits[number] -= fulfilled

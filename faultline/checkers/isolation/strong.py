@@ -19,9 +19,11 @@ that had completed when it was invoked.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from faultline.checkers.common.words import counted
+from faultline.checkers.isolation.closure import Graph
 from faultline.checkers.isolation.committed import (
     INITIAL,
     NONE_COMMITTED,
@@ -32,7 +34,7 @@ from faultline.checkers.isolation.committed import (
 )
 from faultline.checkers.isolation.contradiction import contradiction_of
 from faultline.checkers.isolation.core import smallest_core
-from faultline.checkers.isolation.guess import deadlines, is_possible_as_guessed
+from faultline.checkers.isolation.guess import deadlines, guessed_order
 from faultline.checkers.isolation.polygraph import Level, Precedence, polygraph_of
 from faultline.checkers.isolation.read_atomic import forced_by_read_atomicity
 from faultline.checkers.isolation.saturation import Saturation
@@ -96,9 +98,26 @@ class SerializabilityChecker:
         findings = findings_of_misreads(self.name, history, committed) or self._forced_cycles(history, committed)
         if findings or len(committed.transactions) == 1:
             return self._result(history, committed, findings, "violated" if findings else "vacuous", {})
-        if is_possible_as_guessed(committed, self.level, self.precedence):
+        if guessed_order(committed, self.level, self.precedence) is not None:
             return self._result(history, committed, [], "guess", {})
         return self._search(history, committed, budget)
+
+    def order(self, committed: Committed) -> list[int] | None:
+        """Return an order in which the transactions of `committed` run one by one; None when none is found."""
+        budget = Budget.of(self.steps_max, self.timeout_s)
+        guessed = guessed_order(committed, self.level, self.precedence)
+        if guessed is not None:
+            return guessed
+        orders, steps = [], 0
+        for members in _components(committed, self.precedence):
+            result = self._search_part(
+                restricted(committed, members), Budget(self.steps_max - steps, budget.deadline_s)
+            )
+            steps += result.steps
+            if result.answer != "possible":
+                return None
+            orders.append([sorted(members)[number - 1] for number in result.order])
+        return _joined(committed, orders, self.precedence)
 
     def _forced_cycles(self, history: History, committed: Committed) -> list[Finding]:
         """Return the cycles that read atomicity already forbids, under this checker's name."""
@@ -240,6 +259,19 @@ class SnapshotIsolationChecker(SerializabilityChecker):
 
     name = "rw-snapshot-isolation"
     level: Level = "snapshot-isolation"
+
+
+def _joined(committed: Committed, orders: Sequence[Sequence[int]], precedence: Precedence) -> list[int]:
+    """Return one order of all transactions that respects `orders`, those of groups that share nothing, and real time.
+
+    There is one, since each group is an object of its own (`_components`).
+    """
+    polygraph = polygraph_of(committed, precedence)
+    graph = Graph(polygraph.nodes)
+    graph.add((known.source, known.target) for known in polygraph.known if known.kind == "rt")
+    for order in orders:
+        graph.add(pairwise(order))
+    return polygraph.transactions_in(graph.order())
 
 
 def _steps_of_a_round(committed: Committed) -> int:

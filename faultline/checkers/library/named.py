@@ -13,6 +13,7 @@ from faultline.harness.verdict import Finding
 
 if TYPE_CHECKING:
     from faultline.checkers.linearizability.proof import Proof
+    from faultline.checkers.transactions.proof import TransactionProof
 
 __all__ = ["NamedChecked"]
 
@@ -28,8 +29,8 @@ class NamedChecked:
     limits: Budget
     given: Sequence[AnyOperation] | None = None
 
-    def certificate(self) -> Proof:
-        """Return the certificates of all keys, made within the limits of the check."""
+    def certificate(self) -> Proof | TransactionProof:
+        """Return the certificates of all keys, or that of the transactions, made within the limits of the check."""
         return self.history.proof(self.limits)
 
     def operations(self, finding: Finding) -> tuple[AnyOperation, ...]:

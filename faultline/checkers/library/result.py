@@ -12,6 +12,7 @@ from faultline.harness.verdict import CheckResult, Finding, Verdict
 
 if TYPE_CHECKING:
     from faultline.checkers.linearizability.proof import Proof
+    from faultline.checkers.transactions.proof import TransactionProof
 
 __all__ = ["Checked", "Result"]
 
@@ -28,8 +29,8 @@ class Checked(Protocol):
     def page(self) -> str:
         """Return the picture as one HTML page."""
 
-    def certificate(self) -> Proof:
-        """Return the certificates of all keys; raise UsageError when the history has none."""
+    def certificate(self) -> Proof | TransactionProof:
+        """Return the certificates of all keys or of the transactions; raise UsageError when the history has none."""
 
 
 class Result(CheckResult, frozen=True, kw_only=True):
@@ -61,10 +62,12 @@ class Result(CheckResult, frozen=True, kw_only=True):
         return self.checked.operations(self.findings[0]) if self.findings else ()
 
     @property
-    def certificate(self) -> Proof:
-        """The certificates of all keys, which are made when asked for: the keys are decided again.
+    def certificate(self) -> Proof | TransactionProof:
+        """The certificates of all keys, or that of the transactions, which are made when asked for: the history is
+        decided again.
 
-        Raise UsageError for a history that was not judged for linearizability under a model by name.
+        Raise UsageError for one that was not judged under a model by name, for linearizability or as transactions on
+        lists or registers.
         """
         return self.checked.certificate()
 

@@ -8,11 +8,11 @@ trusts besides the reading of the operations (`told`), and for strings the texts
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from faultline.checkers.common.words import counted
 from faultline.checkers.linearizability.certificates import (
     Certificate,
     Configuration,
@@ -26,6 +26,7 @@ from faultline.checkers.linearizability.operations import FailedCas
 from faultline.checkers.linearizability.told import ProvedOperation, fault_of_operations, subject_of, told
 from faultline.checkers.linearizability.verifier import fault_of
 from faultline.checkers.porcupine.budget import Budget
+from faultline.checkers.proof_files import ProofFile
 from faultline.harness.errors import UsageError
 from faultline.harness.history import History
 from faultline.harness.verdict import Verdict, merge
@@ -80,7 +81,7 @@ class ProvedKey(msgspec.Struct, frozen=True, omit_defaults=True):
         )
 
 
-class Proof(msgspec.Struct, frozen=True, tag="faultline proof 2", tag_field="format"):
+class Proof(ProofFile, frozen=True, tag="faultline proof 2", tag_field="format"):
     """The proof of the verdict on one history under `model`; the keys `undecided` have no certificate."""
 
     history: str
@@ -105,23 +106,26 @@ class Proof(msgspec.Struct, frozen=True, tag="faultline proof 2", tag_field="for
             verdicts.append(Verdict.PASS if each.order is not None else Verdict.VIOLATION)
         return merge(verdicts) if verdicts else Verdict.VACUOUS
 
-    def json(self) -> bytes:
-        """Return the proof as JSON, which `faultline verify` reads from a file."""
-        return msgspec.json.encode(self)
+    def told(self) -> str:
+        """Return what the verified proof shows, in a sentence."""
+        keys, illegal = len(self.keys), self._illegal()
+        told = f"{counted(keys, 'certificate')} of {self.history} {'holds' if keys == 1 else 'hold'}"
+        found = f"; {counted(illegal, 'key')} not linearizable" if illegal else ""
+        missing = f"; {counted(len(self.undecided), 'key')} without one" if self.undecided else ""
+        return f"{told}{found}{missing}."
 
-    def write(self, path: Path | str) -> Path:
-        """Write the proof to the file `path`, which appears whole or not at all, and return its path."""
-        from faultline.harness.results import write_whole
+    def figures(self) -> dict[str, Any]:
+        """Return the figures of the proof, as plain data."""
+        return {"keys": len(self.keys), "illegal_keys": self._illegal(), "undecided": list(self.undecided)}
 
-        write_whole(Path(path), self.json())
-        return Path(path)
+    @property
+    def missing(self) -> str:
+        """The sentence that says which certificates are missing; nothing when none is."""
+        keys = ", ".join("the only key" if key is None else key for key in self.undecided)
+        return f"No certificate was made of {keys} within the budget." if keys else ""
 
-    @classmethod
-    def read(cls, path: Path | str) -> Proof:
-        """Return the proof in the file `path`; raise UsageError when it holds none."""
-        from faultline.harness.untrusted import read_json
-
-        return read_json(Path(path), Proof, next_step="Give it a file that `faultline check PATH --proof FILE` wrote.")
+    def _illegal(self) -> int:
+        return sum(key.order is None for key in self.keys)
 
 
 def proof_of(history: History, model: str, label: str, failed_cas: FailedCas, budget: Budget) -> Proof:

@@ -30,6 +30,7 @@ __all__ = [
     "RwRegisterChecker",
     "SetTransactionsChecker",
     "check_transactions",
+    "inference_of",
 ]
 
 
@@ -191,6 +192,13 @@ _CHECKERS: Mapping[str, Any] = {
         ClosedPredicateChecker,
     )
 }
+
+
+def inference_of(workload: str, model: str, history: History) -> Inference:
+    """Return what the checker of `workload`, "list-append" or "rw-register", infers from `history` under `model`."""
+    if workload == RwRegisterChecker.name:
+        return infer_rw_register(history, RwRegisterChecker(model).sources)
+    return infer_list_append(history)
 
 
 def check_transactions(

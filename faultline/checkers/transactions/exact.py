@@ -15,10 +15,11 @@ from faultline.checkers.isolation.committed import Committed
 from faultline.checkers.isolation.strong import SerializabilityChecker, SnapshotIsolationChecker
 from faultline.checkers.isolation.weak import CausalConsistencyChecker, ReadAtomicChecker, ReadCommittedChecker
 from faultline.checkers.porcupine.budget import Budget
+from faultline.checkers.transactions.models import orders_for
 from faultline.harness.history import History
 from faultline.harness.verdict import CheckResult
 
-__all__ = ["decided"]
+__all__ = ["decided", "order_of"]
 
 _ANY_ORDER = {"session_order": False}
 _SESSIONS = {"session_order": True}
@@ -52,3 +53,14 @@ def decided(
     searching = {**(options or {}), "timeout_s": limit.rest_s()} if make in _ORDER_OF_WRITES else {}
     result: CheckResult = make(**precedence, **searching).judge(history, committed)
     return result
+
+
+def order_of(model: str, committed: Committed, limit: Budget) -> list[int] | None:
+    """Return the rows of `committed` in an order in which they run one by one; None when none is found.
+
+    It keeps the sessions or the real time that `model` has, and one that is weaker than serializable may do without it.
+    """
+    sessions, realtime = orders_for(model)
+    checker = SerializabilityChecker(session_order=sessions, realtime=realtime, timeout_s=limit.rest_s())
+    order = checker.order(committed)
+    return None if order is None else [committed.transactions[number].row for number in order]

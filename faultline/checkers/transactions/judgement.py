@@ -37,7 +37,7 @@ from faultline.checkers.transactions.suspects import Suspects
 from faultline.harness.history import History
 from faultline.harness.verdict import Cause, CheckResult, Finding, Reason, Verdict
 
-__all__ = ["DEFAULT_STEPS", "judge", "refutes"]
+__all__ = ["DEFAULT_STEPS", "cycles_against", "judge", "refutes"]
 
 DEFAULT_STEPS = 2_000_000
 """The edges that the search for shapes visits in one component by default."""
@@ -214,6 +214,12 @@ def refutes(inference: Inference, model: str) -> bool | None:
     regions = suspect_regions(inference.columns, inference.edges if realtime else edges, realtime)
     is_cyclic = bool(suspect_components(inference.columns, edges, regions, realtime))
     return None if promised in inference.searched and not is_cyclic else is_cyclic
+
+
+def cycles_against(inference: Inference, model: str, limit: Budget) -> list[Cycle]:
+    """Return the cycles that `judge` finds and `model` forbids."""
+    found = _search(inference, canonical(model), DEFAULT_STEPS, limit)
+    return [cycle for name, cycles in found.cycles.items() if _breaks(name, canonical(model)) for cycle in cycles]
 
 
 def _search(inference: Inference, model: str, steps: int, limit: Budget) -> _Found:

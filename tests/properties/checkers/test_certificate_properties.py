@@ -30,6 +30,18 @@ def test_certificates_hold_and_changed_ones_are_refused(monkeypatch, model):
     assert counts["sets"] > 40 and counts["orders"] > 1000 and counts["corrupted sets"] > 800
 
 
+@pytest.mark.parametrize("model", ["lists", "registers"])
+def test_certificates_of_transactions_hold_and_none_claims_the_contrary_of_what_is_so(monkeypatch, model):
+    monkeypatch.syspath_prepend(str(ROOT / "tools"))
+    from verify_certificates import complaints_about
+
+    counts: Counter[str] = Counter()
+    complaints = [complaint for seed in range(200) for complaint in complaints_about(seed, model, counts)]
+    assert complaints == []
+    assert counts["kept, order"] > 100 and counts["broken, cycle"] > 10 and counts["corrupted certificates"] > 1000
+    assert counts["certificates of others that claim the contrary"] > 20
+
+
 def test_a_set_is_accepted_for_a_changed_history_only_if_that_is_illegal_too(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "tools"))
     from fuzz_linearizability import random_history

@@ -10,7 +10,7 @@ from faultline.checkers.causal_pairs import CausalPairsChecker
 from faultline.checkers.convergence import ConvergenceChecker
 from faultline.harness.history import History
 from faultline.harness.operation import Operation
-from faultline.harness.outcome import ok
+from faultline.harness.outcome import fail, ok
 from faultline.harness.plan import Plan
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import CheckResult, Verdict
@@ -24,13 +24,14 @@ Step = tuple[int, str, Any, Any]
 
 
 def judged(checker: Checker, *steps: Step, after_heal: int = 1_000, workers: int = 2) -> CheckResult:
-    """One operation after another by (process, f, value, result); from number `after_heal` on after the heal."""
+    """One operation after another by (process, f, value, result), a string for an error; `after_heal` is the first
+    after the heal."""
     history = History()
     for number, (process, f, value, result) in enumerate(steps):
         time_us = STEP_US * (number + (HEAL if number >= after_heal else 0))
         key = None if f == "view" else "k"
         row = history.invoke(Operation(process, f, key, value), time_us, process % 2, NODES[process % 2])
-        history.complete(row, ok(result), time_us)
+        history.complete(row, fail(result) if isinstance(result, str) else ok(result), time_us)
     plan = Plan(
         system="gossip",
         workload="metadata",
@@ -134,6 +135,20 @@ def test_an_effect_with_its_cause_or_a_later_one_is_in_order(left: int) -> None:
 
 def test_a_half_nobody_wrote_is_found() -> None:
     assert anomalies(judged(CausalPairsChecker(), pair(1), read_pair(9, 1))) == ["garbage-read"]
+
+
+def test_a_half_that_a_refused_attempt_may_have_left_is_no_read_of_the_retry() -> None:
+    refused = (0, "write-pair", 2, "refused")
+    steps = (pair(1), refused, read_pair(2, 1), pair(2), read_pair(2, 2))
+    assert judged(CausalPairsChecker(), *steps).verdict is Verdict.PASS
+    assert anomalies(judged(CausalPairsChecker(), *steps[:3])) == []
+
+
+@pytest.mark.parametrize(
+    ("late", "anomaly"), [(pair(2), "future-read"), ((0, "write-pair", 2, "refused"), "aborted-read")]
+)
+def test_a_half_whose_every_write_began_after_the_read_is_found(late: Step, anomaly: str) -> None:
+    assert anomalies(judged(CausalPairsChecker(), pair(1), read_pair(2, 1), late)) == [anomaly]
 
 
 def test_reads_before_every_write_say_nothing_about_causes() -> None:

@@ -32,6 +32,8 @@ def test_a_pair_that_failed_may_have_written_its_left_half():
     clients = Clients(CausalPairsChecker())
     clients.end(clients.begin("write-pair", 1), fail("refused"))
     assert not clients.do("read-pair", answer=[1, None])
+    clients.do("write-pair", 1)
+    assert not clients.do("read-pair", answer=[1, 1])
 
 
 def test_a_pair_with_too_many_numbers_is_judged_by_those_that_are_kept():

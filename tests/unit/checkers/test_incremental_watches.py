@@ -56,6 +56,23 @@ def test_an_event_that_comes_again_or_late_is_certain(index):
     assert clients.drain(event(index)) == (2, 3)
 
 
+def test_an_event_after_the_word_that_all_up_to_it_was_told_is_certain():
+    clients = Watched()
+    pending = clients.begin("put", 1, process=9, key="a")
+    assert not clients.drain(BEGIN, upto(1))
+    assert clients.drain(event(1)) == (1, 2)
+    assert not clients.end(pending, info("timeout"))
+
+
+def test_a_writers_change_may_be_any_of_its_entry():
+    clients = Watched(puts=1)
+    clients.do("put", 2, answer=2, process=8, key="a/b")
+    clients.do("delete", answer=2, process=7, key="a")
+    deleted = ["event", 2, 0, "a", None, True]
+    assert not clients.drain(BEGIN, event(1), deleted, ["upto", [2, 0]])
+    assert not clients.drain(event(2, key="a/b", ordinal=1), upto(2))
+
+
 def test_a_state_that_goes_back_is_certain_and_a_later_one_announces_a_gap():
     clients = Watched(puts=3)
     clients.drain(BEGIN, event(1))

@@ -117,6 +117,26 @@ def test_events_that_are_repeated_or_out_of_order_are_found(second: list[Any]) -
     assert "event-out-of-order" in anomalies(watch(), put(1, 5), put(2, 6), drain(*told))
 
 
+@pytest.mark.rows("WA-I1", "WA-I4")
+def test_an_event_after_the_word_that_all_up_to_it_was_told_is_found() -> None:
+    steps = (watch(), put(1, 5), put(2, 6))
+    assert anomalies(*steps, drain(state(4), event(5, 1), upto(6)), drain(event(6, 2))) == ["event-out-of-order"]
+    within = ["upto", [6, 0]]
+    assert anomalies(*steps, drain(state(4), event(5, 1), within, event(6, None, 1, "servers/2"), upto(6))) == [
+        "missed-event"
+    ], "the entry may go on after its first change, which is missing"
+
+
+@pytest.mark.rows("WA-I2")
+def test_a_change_whose_place_in_its_entry_is_unknown_is_missed_once_the_whole_entry_was_told() -> None:
+    steps = (watch(), put(1, 5, "servers/2"), drain(state(4), event(5, None), ["upto", [5, 0]]))
+    assert anomalies(*steps) == [], "the change may be the second one of its entry"
+    assert anomalies(*steps, drain(event(5, 1, 1, "servers/2"), upto(5))) == []
+    assert anomalies(*steps, drain(upto(5))) == ["missed-event"]
+    began_within = drain(["state", [5, 0], {"servers/2": 1}, None], upto(5))
+    assert anomalies(watch(), put(1, 5, "servers/2"), put(2, 6), began_within, drain(event(6, 2))) == []
+
+
 @pytest.mark.rows("WA-I1")
 def test_a_state_that_is_older_than_what_was_told_before_it_is_found() -> None:
     told = (state(4), event(5, 1), event(6, 2), upto(6), state(5, "re-armed", s1=1), upto(6))
