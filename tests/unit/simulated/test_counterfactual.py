@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 import msgspec
 import pytest
+from message_recorder import Note, Recorder
 
 from faultline.harness.plan import Weather
 from faultline.harness.planning import RunRequest, make_plan
 from faultline.harness.run import run_simulated
-from faultline.harness.world.ports import NodeStatus
 from faultline.harness.world.simulated.counterfactual import WorldEvent, delaying, observing, undoing
 from faultline.harness.world.simulated.host import SimulatedHost
 from faultline.harness.world.simulated.network import SimulatedNetwork
@@ -17,29 +17,6 @@ from faultline.harness.world.simulated.trace import SimulatedTrace
 from faultline.registry import resolve
 
 CALM = Weather(latency_us_min=1_000, latency_us_max=1_000, drift_ppm_max=0)
-
-
-class Note(msgspec.Struct, frozen=True):
-    number: int
-
-
-class Recorder:
-    """A node that notes each message with its time of arrival."""
-
-    def __init__(self, host: SimulatedHost) -> None:
-        self.host = host
-        self.seen: list[tuple[int, int]] = []
-
-    def start(self) -> None:
-        """Do nothing."""
-
-    def receive(self, source, message) -> None:
-        self.seen.append((message.number, self.host.scheduler.now_us))
-
-    def status(self) -> NodeStatus:
-        return NodeStatus(role="follower")
-
-
 Script = Callable[[SimulatedHost], None]
 
 

@@ -2,12 +2,12 @@
 
 import msgspec
 import pytest
+from message_recorder import Note, Recorder
 
 from faultline.harness.plan import Weather
 from faultline.harness.planning import make_plan
 from faultline.harness.request import RunRequest
 from faultline.harness.run import run_simulated
-from faultline.harness.world.ports import NodeStatus
 from faultline.harness.world.simulated.counterfactual import WorldEvent, delaying, observing, undoing
 from faultline.harness.world.simulated.host import SimulatedHost
 from faultline.harness.world.simulated.network import STALE_US, SimulatedNetwork
@@ -20,27 +20,6 @@ LATENCY_US = 1_000
 END_US = 30_000_000
 NOTES = 300
 EVERY_US = 100
-
-
-class Note(msgspec.Struct, frozen=True):
-    number: int
-
-
-class Recorder:
-    """A node that notes each message with its time of arrival."""
-
-    def __init__(self, host: SimulatedHost) -> None:
-        self.host = host
-        self.seen: list[tuple[int, int]] = []
-
-    def start(self) -> None:
-        """Do nothing."""
-
-    def receive(self, source, message) -> None:
-        self.seen.append((message.number, self.host.scheduler.now_us))
-
-    def status(self) -> NodeStatus:
-        return NodeStatus(role="follower")
 
 
 class Cluster:
