@@ -138,6 +138,10 @@ def test_a_fault_at_an_event_comes_when_the_step_has_ended_and_before_its_flush(
     assert found == [(True, 0)] and network.sent == 1
 
 
+class _Note(msgspec.Struct, frozen=True):
+    text: str
+
+
 class _Appends:
     """A node that reports an append before it makes one, flushes it, and tells the other node."""
 
@@ -148,7 +152,7 @@ class _Appends:
         self.ports.trace.sometimes("appending")
         self.ports.storage.append("log", b"x")
         self.ports.storage.fsync("log")
-        self.ports.network.send("byzantium", Trigger("a message"))
+        self.ports.network.send("byzantium", _Note("appended"))
 
     def receive(self, source: Any, message: Any) -> None:
         raise AssertionError(f"{source} sends nothing")
