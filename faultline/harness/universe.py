@@ -186,7 +186,7 @@ def domains_of(system: NodeSystem) -> Domains:
     """
     if not isinstance(system, DeclaresDomains):
         return Domains(nodes=tuple(max(count, usual_nodes_of(system)) for count in _NODES))
-    for complaint in _complaints(system, system.domains):
+    for complaint in (*_complaints(system, system.domains), *_unknown_events(system, system.domains)):
         raise UsageError(f"The domains of {system.name} contradict themselves: {complaint}.", "Mend `domains` there.")
     return system.domains
 
@@ -272,11 +272,15 @@ def _complaints(system: NodeSystem, domains: Domains) -> Iterator[str]:
             yield f"there is no option {name}"
         elif known[name].choices and not set(values) <= set(known[name].choices):
             yield f"{name} cannot be {', '.join(sorted(set(values) - set(known[name].choices)))}"
-    for event in domains.events or ():
-        if event not in event_names(system):
-            yield f"there is no event {event}. {unknown_event(event, system)}".rstrip(".")
     for name, numbers in domains.weather.items():
         if name not in WEATHER:
             yield f"weather has no field {name}; it has {', '.join(WEATHER)}"
         elif name.endswith("_max") and any(each < getattr(calm, f"{name[:-4]}_min", 0) for each in numbers):
             yield f"{name} has a value below {name[:-4]}_min, {getattr(calm, f'{name[:-4]}_min')}"
+
+
+def _unknown_events(system: NodeSystem, domains: Domains) -> Iterator[str]:
+    """Yield, as clauses, the events that `domains` names and `system` does not have."""
+    for event in domains.events or ():
+        if event not in event_names(system):
+            yield f"there is no event {event}. {unknown_event(event, system)}".rstrip(".")
