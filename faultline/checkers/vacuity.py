@@ -111,7 +111,7 @@ def _floors(ledger: Exposure, run: RunRecord) -> Iterator[VacuityWarning]:
 
 
 def _faults(ledger: Exposure) -> Iterator[VacuityWarning]:
-    planned, applied = len(ledger.faults), ledger.faults_applied
+    planned, applied = ledger.faults_due, ledger.faults_applied
     if 0 < applied < planned:
         trigger = f"{planned - applied} of {planned} faults did not take effect."
         yield VacuityWarning("some-faults-not-applied", trigger, "See why, under the run's faults.")

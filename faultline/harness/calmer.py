@@ -14,16 +14,16 @@ from msgspec.structs import replace
 
 from faultline.harness.conditions import contradictions
 from faultline.harness.options import all_options, effective_options
-from faultline.harness.plan import Plan, PlannedOperation, Weather, answers_needed
+from faultline.harness.plan import Plan, PlannedOperation, Trigger, Weather, answers_needed
 from faultline.harness.system import NodeSystem, functions_options, planted_options
 from faultline.harness.universe import domains_of, flat_options, usual_nodes_of
 
-__all__ = ["Test", "calm_values", "calmed", "fewer_nodes_and_workers", "shorter_faults", "values_of"]
+__all__ = ["Test", "calm_values", "calmed", "earlier_events", "fewer_nodes_and_workers", "shorter_faults", "values_of"]
 
 Test = Callable[[Plan], bool]
 """A function that tells whether a plan still fails in the same way."""
 
-_NOT_CALMED = ("operations", "faults")
+_NOT_CALMED = ("operations", "faults", "aimed")
 """Drawn values that have no calm one: shrinking takes operations and faults out of the plan instead."""
 
 _DURATIONS_US = tuple(1_000 * each for each in (10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000))
@@ -102,6 +102,29 @@ def shorter_faults(plan: Plan, still_fails: Test) -> Plan:
             else:
                 low = middle + 1
     return plan
+
+
+def earlier_events(plan: Plan, still_fails: Test) -> Plan:
+    """Return `plan` with each trigger at the first event, or else the least ordinal, at which it still fails, and then
+    without a delay where that is possible."""
+    for place, fault in enumerate(plan.faults):
+        trigger = fault.trigger
+        if trigger is UNSET:
+            continue
+        for ordinal in range(1, trigger.ordinal):
+            candidate = _with_trigger(plan, place, replace(trigger, ordinal=ordinal))
+            if still_fails(candidate):
+                plan, trigger = candidate, replace(trigger, ordinal=ordinal)
+                break
+        candidate = _with_trigger(plan, place, replace(trigger, delay_us=0))
+        if trigger.delay_us and still_fails(candidate):
+            plan = candidate
+    return plan
+
+
+def _with_trigger(plan: Plan, place: int, trigger: Trigger) -> Plan:
+    changed = replace(plan.faults[place], trigger=trigger)
+    return replace(plan, faults=(*plan.faults[:place], changed, *plan.faults[place + 1 :]))
 
 
 def _with_fewer_nodes(plan: Plan, system: NodeSystem) -> Iterator[Plan]:

@@ -10,7 +10,7 @@ The run should be a minimal one: where two parts can each bring the violation ab
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Literal
 
 import msgspec
@@ -112,7 +112,7 @@ def find_causes(
             "Look for the violation anew with `faultline run`.",
         )
     moment_us = visible_us(shown, record.history) or record.statistics["virtual_us"]
-    search = _Search(plan, parts, signature, later_us, runs_max)
+    search = _Search(plan, parts, signature, later_us, runs_max, _begun_us(record))
     variants = list(search.variants([event for event in events if event.time_us <= moment_us]))
     found: list[NecessaryPart] = []
     tried: Counter[CausalKind] = Counter()
@@ -140,6 +140,10 @@ def find_causes(
     return causes, record, judgement
 
 
+def _begun_us(record: RunRecord) -> dict[int, int]:
+    return {event.value["fault"]: event.time_us for event in record.history.faults if event.f.startswith("start-")}
+
+
 def _necessary(variant: _Variant, in_time: bool | None) -> NecessaryPart:
     return NecessaryPart(
         kind=variant.kind, time_us=variant.time_us, in_time=in_time, place=variant.place, event=variant.event
@@ -149,8 +153,12 @@ def _necessary(variant: _Variant, in_time: bool | None) -> NecessaryPart:
 class _Search:
     """The runs of a search for causes, counted against a budget."""
 
-    def __init__(self, plan: Plan, parts: Parts, signature: str, later_us: int, runs_max: int) -> None:
+    def __init__(
+        self, plan: Plan, parts: Parts, signature: str, later_us: int, runs_max: int, begun_us: Mapping[int, int]
+    ) -> None:
+        """`begun_us` are the times at which faults began, by their number."""
         self._plan = plan
+        self._begun_us = begun_us
         self._parts = parts
         self._signature = signature
         self._later_us = later_us
@@ -185,13 +193,16 @@ class _Search:
     ) -> _Variant:
         field = f"{kind}s"
         standing: tuple[PlannedFault | PlannedOperation, ...] = getattr(self._plan, field)
-        later = msgspec.structs.replace(part, at_us=part.at_us + self._later_us)
+        later, at_us = msgspec.structs.replace(part, at_us=part.at_us + self._later_us), part.at_us
+        if isinstance(part, PlannedFault) and part.trigger is not msgspec.UNSET:
+            trigger = msgspec.structs.replace(part.trigger, delay_us=part.trigger.delay_us + self._later_us)
+            later, at_us = msgspec.structs.replace(part, trigger=trigger), self._begun_us.get(place, part.at_us)
 
         def run_with(*instead: PlannedFault | PlannedOperation) -> RunRecord:
             changed = (*standing[:place], *instead, *standing[place + 1 :])
             return self._run(msgspec.structs.replace(self._plan, **{field: changed}))
 
-        return _Variant(kind, part.at_us, place, None, run_with, lambda: run_with(later))
+        return _Variant(kind, at_us, place, None, run_with, lambda: run_with(later))
 
     def _of_event(self, event: WorldEvent) -> _Variant:
         number = event.number

@@ -46,6 +46,8 @@ class FaultExposure(msgspec.Struct, frozen=True, kw_only=True):
     """One planned fault: whether it was `applied`, whether a probe `proved` it, and which operations it met.
 
     `operations_in_flight` counts the operations that were in flight at some moment while the fault was in force.
+    `waited` marks a fault with a trigger whose event did not come before the heal. Unset it is not written, as in
+    verdicts of runs without such faults.
     """
 
     kind: str
@@ -54,6 +56,7 @@ class FaultExposure(msgspec.Struct, frozen=True, kw_only=True):
     applied: bool
     proved: bool
     operations_in_flight: int = 0
+    waited: bool | msgspec.UnsetType = msgspec.UNSET
 
 
 class Exposure(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,6 +80,16 @@ class Exposure(msgspec.Struct, frozen=True, kw_only=True):
     features: dict[str, int] = {}
 
     @property
+    def faults_due(self) -> int:
+        """The number of planned faults that were to take effect: all but those whose event did not come."""
+        return len(self.faults) - self.faults_waited
+
+    @property
+    def faults_waited(self) -> int:
+        """The number of planned faults that waited for an event that did not come."""
+        return sum(bool(fault.waited) for fault in self.faults)
+
+    @property
     def faults_applied(self) -> int:
         """The number of faults that a probe proved to have taken effect."""
         return sum(fault.proved for fault in self.faults)
@@ -97,12 +110,12 @@ class Exposure(msgspec.Struct, frozen=True, kw_only=True):
             "operations": self.operations,
             "answered": self.answered,
             "refused": self.refused,
-            "faults_planned": len(self.faults),
+            "faults_planned": self.faults_due,
             "faults_applied": self.faults_applied,
             "faults_struck": self.faults_struck,
             "objects_written": self.written,
             "objects_read_after_heal": self.read_after_heal,
-        }
+        } | ({"faults_waited": self.faults_waited} if self.faults_waited else {})
 
 
 def exposure(record: RunRecord, access: Access, features: Iterable[str] = ()) -> Exposure:
@@ -140,6 +153,8 @@ def exposure_parts(figures: Mapping[str, int]) -> list[str]:
             f"{figures['faults_applied']:,} of {figures['faults_planned']:,} planned faults took effect, "
             f"{figures['faults_struck']:,} while operations were in flight"
         )
+    if figures.get("faults_waited"):
+        parts.append(f"{figures['faults_waited']:,} more waited for an event that did not come")
     if figures["objects_written"]:
         read = f"{figures['objects_read_after_heal']:,} of {figures['objects_written']:,}"
         parts.append(f"{read} written objects read after the heal")
@@ -150,10 +165,18 @@ def _faults(record: RunRecord) -> tuple[FaultExposure, ...]:
     """Return every planned fault: first those that were recorded, then those that never began."""
     in_flight = OperationsInFlight(record.history)
     begun = [_fault(fault, in_flight) for fault in record.faults]
-    never = sorted(record.plan.faults, key=lambda fault: fault.at_us)[len(begun) :]
+    triggered = [number for number, fault in enumerate(record.plan.faults) if fault.trigger is not msgspec.UNSET]
+    struck = {event.value.get("fault") for event in record.history.faults if event.f.startswith("start-")}
+    waited = [record.plan.faults[number] for number in triggered if number not in struck]
+    timed = sorted((fault for fault in record.plan.faults if fault.trigger is msgspec.UNSET), key=lambda it: it.at_us)
+    never = timed[len(begun) - (len(triggered) - len(waited)) :]
     return (
         *begun,
         *(FaultExposure(kind=each.kind, start_us=each.at_us, applied=False, proved=False) for each in never),
+        *(
+            FaultExposure(kind=each.kind, start_us=each.at_us, applied=False, proved=False, waited=True)
+            for each in waited
+        ),
     )
 
 

@@ -14,7 +14,7 @@ import msgspec
 from faultline.harness.history import History
 from faultline.harness.nemesis import Injection
 from faultline.harness.parts import Parts
-from faultline.harness.plan import Plan
+from faultline.harness.plan import EVENT_NODE, Plan, PlannedFault
 from faultline.harness.run_record import FaultInterval
 from faultline.harness.world.faults import FaultPort
 from faultline.harness.world.ports import NodeId
@@ -53,11 +53,13 @@ class FaultSchedule:
         """Return whether fault `number` has started and has not stopped."""
         return number in self._active
 
-    def start(self, number: int) -> None:
-        """Inject fault `number` of the plan and prove that it took effect."""
+    def start(self, number: int, node: str = "") -> None:
+        """Inject fault `number` of the plan and prove that it took effect; its event, if any, happened on `node`."""
         if self._healed:
             return
         fault = self._plan.faults[number]
+        if fault.target == EVENT_NODE:
+            fault = msgspec.structs.replace(fault, target=node)
         nemesis = self._parts.nemeses[fault.kind]
         roles = self._port.roles()
         injection = nemesis.start(self._port, fault, self._plan.seed)
@@ -70,7 +72,7 @@ class FaultSchedule:
             nodes=injection.nodes,
             links=injection.links,
             roles=tuple(roles[NodeId(node)] for node in injection.nodes),
-            description=injection.description,
+            description=injection.description + _occasion(fault),
             applied=problem,
         )
         if problem is None and (injection.nodes or injection.links):
@@ -118,10 +120,14 @@ class FaultSchedule:
         return [interval for _, interval in sorted((self._intervals | running).items())]
 
     def _note_those_left_out(self) -> None:
-        """Record faults that were due and never began, so that they do not look as if they had never been planned."""
+        """Record faults that were due and never began, so that they do not look as if they had never been planned.
+
+        One whose event did not come was not due.
+        """
         now_us = self._now_us()
         for number, fault in enumerate(self._plan.faults):
-            if number not in self._intervals and fault.at_us < self._due_before_us:
+            is_due = fault.at_us < self._due_before_us and fault.trigger is msgspec.UNSET
+            if is_due and number not in self._intervals:
                 interval = FaultInterval(
                     kind=fault.kind, target=fault.target, start_us=now_us, stop_us=-1, applied=_LEFT_OUT
                 )
@@ -141,3 +147,8 @@ class FaultSchedule:
             value |= {"nodes": interval.nodes, "links": interval.links, "roles": interval.roles}
             value |= {"description": interval.description, "applied": interval.applied}
         self._history.fault(f"{event}-{interval.kind}", value, self._now_us())
+
+
+def _occasion(fault: PlannedFault) -> str:
+    """Return the event at which `fault` strikes, as it follows a description; nothing when it has a time."""
+    return "" if fault.trigger is msgspec.UNSET else f", at {fault.trigger}"

@@ -35,7 +35,7 @@ FLOORS = {
     ),
     "faults-applied": Floor(
         0.8,
-        "the share of planned faults that took effect",
+        "the share of planned faults that took effect, of all but those that waited for an event that did not come",
         "Read the reasons under the run's faults; plan fewer faults, or let the run last longer.",
     ),
     "faults-struck": Floor(
@@ -83,7 +83,7 @@ def shortfalls(exposure: Exposure, floors: Mapping[str, float]) -> Iterator[Shor
     """Yield the floors that `exposure`, of one run, does not reach, in order; `floors` replace default shares."""
     parts = {
         "operations-answered": (exposure.answered, exposure.operations, "operations were answered"),
-        "faults-applied": (exposure.faults_applied, len(exposure.faults), "planned faults took effect"),
+        "faults-applied": (exposure.faults_applied, exposure.faults_due, "planned faults took effect"),
         "faults-struck": (exposure.faults_struck, exposure.faults_applied, "faults met operations in flight"),
         "writes-read": (
             min(exposure.read_after_heal, exposure.due),

@@ -9,7 +9,7 @@ import msgspec
 from faultline.harness.plan import PlannedFault
 from faultline.harness.world.faults import FaultPort
 
-__all__ = ["CombinedPackage", "FaultPackage", "Injection", "Nemesis", "PacedPackage"]
+__all__ = ["AimablePackage", "CombinedPackage", "FaultPackage", "Injection", "Nemesis", "PacedPackage"]
 
 
 class Injection(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,3 +73,17 @@ class PacedPackage(FaultPackage, Protocol):
 
     def paced(self, period_us_min: int) -> FaultPackage:
         """Return the same package with faults that usually begin `period_us_min` or more after one another."""
+
+
+@runtime_checkable
+class AimablePackage(FaultPackage, Protocol):
+    """A package whose faults can strike at events of nodes, as those with a `Trigger` do."""
+
+    is_aimed: bool
+    """True when some of its faults strike at events, which it must be given to plan them."""
+
+    def aimed_too(self) -> FaultPackage:
+        """Return the same package with faults of its kinds that strike at events, besides those that it has."""
+
+    def at_events(self, events: tuple[str, ...]) -> FaultPackage:
+        """Return the same package with the `events` at which its faults may strike."""

@@ -10,6 +10,7 @@ from faultline.harness.nemesis import FaultPackage, Nemesis
 from faultline.harness.plan import Plan
 from faultline.harness.sensitivity import Anomalies
 from faultline.harness.system import HostedStore, NodeSystem
+from faultline.harness.triggers import refuse_bad_triggers
 from faultline.harness.workload import Checker, Workload
 from faultline.harness.world.faults import FaultPort
 
@@ -40,11 +41,12 @@ class Parts:
 
 
 def refuse_what_cannot_run(plan: Plan, parts: Parts, capabilities: frozenset[str], world: str) -> None:
-    """Raise UsageError, by name, for a fault that this world cannot inject or a bug that cannot show in it."""
+    """Raise UsageError, by name, for a fault that this world cannot inject or aim, or a bug that cannot show in it."""
     if world != "hosts" and isinstance(parts.system, HostedStore):
         raise UsageError(
             f"{parts.system.name} is a program of its own and runs on hosts only.", "Use --hosts namespaces:3."
         )
+    refuse_bad_triggers(plan, parts.system, world)
     for kind in dict.fromkeys(fault.kind for fault in plan.faults):
         if kind not in parts.nemeses:
             known = ", ".join(sorted(parts.nemeses))

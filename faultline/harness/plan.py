@@ -18,6 +18,8 @@ import msgspec
 from faultline.harness.operation import AnswerOf
 
 __all__ = [
+    "ANY_NODE",
+    "EVENT_NODE",
     "FAULT_TARGETS",
     "NODE_NAMES",
     "WORKERS_MAX",
@@ -25,6 +27,7 @@ __all__ = [
     "Plan",
     "PlannedFault",
     "PlannedOperation",
+    "Trigger",
     "Weather",
     "answers_needed",
     "cell_name",
@@ -41,8 +44,14 @@ FAULT_TARGETS = ("leader", "follower", "last-follower", "one", "first", "minorit
 """The symbolic targets of faults that act on nodes: `one` and `follower` are drawn for each fault, `first` is always
 the same node, and `last-follower` is the same for as long as the leader is.
 
-An explicit node name is a target too.
+An explicit node name is a target too, and EVENT_NODE is one of faults with a trigger.
 """
+
+EVENT_NODE = "event-node"
+"""The target of a fault with a trigger that strikes the node on which the event happened."""
+
+ANY_NODE = "any"
+"""The node of a trigger that counts the events of all nodes together."""
 
 
 def node_names(count: int) -> tuple[str, ...]:
@@ -84,11 +93,32 @@ class PlannedOperation(msgspec.Struct, frozen=True):
     answer_of: AnswerOf | msgspec.UnsetType = msgspec.UNSET
 
 
+class Trigger(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The event at which a fault strikes: the `ordinal`-th `event` on `node`, counted from 1, and `delay_us` after it.
+
+    `event` is the name of a trace event or of a feature of the system (`faultline.harness.triggers`). `node` is the
+    name of a node, ANY_NODE, `leader` or `follower`: the role is that of the moment. Without a delay the fault strikes
+    once the step in which the event happened has ended, before anything else happens: what this step wrote is not
+    flushed yet, and what it sends after a flush has not left.
+    """
+
+    event: str
+    ordinal: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = 1
+    node: str = ANY_NODE
+    delay_us: _Delay = 0
+
+    def __str__(self) -> str:
+        place = {ANY_NODE: "any node", "leader": "a leader", "follower": "a follower"}.get(self.node, self.node)
+        delay = f"{self.delay_us / 1_000:g} ms after " if self.delay_us else ""
+        return f"{delay}{self.event} number {self.ordinal} on {place}"
+
+
 class PlannedFault(msgspec.Struct, frozen=True):
     """A fault of `kind` (a nemesis by name) from `at_us` for `duration_us`, against `target`, with plain arguments.
 
     With `before_event` it begins just before that event of the node `target`, counted from 0 as
-    `faultline.harness.world.simulated.ordered` counts them, and `at_us` only says when that was.
+    `faultline.harness.world.simulated.ordered` counts them, and `at_us` only says when that was. With a `trigger` it
+    begins at an event, and `at_us` is the time from which events count.
     """
 
     kind: str
@@ -97,6 +127,7 @@ class PlannedFault(msgspec.Struct, frozen=True):
     target: str = "one"
     argument: dict[str, Any] = {}
     before_event: _Count | msgspec.UnsetType = msgspec.UNSET
+    trigger: Trigger | msgspec.UnsetType = msgspec.UNSET
 
     @property
     def stop_us(self) -> int:

@@ -18,7 +18,7 @@ from faultline.harness.conditions import refuse_contradictions, refuse_weather, 
 from faultline.harness.errors import UsageError
 from faultline.harness.floors import checked_floors
 from faultline.harness.generator.simulate import planned_operations
-from faultline.harness.nemesis import CombinedPackage, FaultPackage, PacedPackage
+from faultline.harness.nemesis import AimablePackage, CombinedPackage, FaultPackage, PacedPackage
 from faultline.harness.options import MovedAway, effective_options
 from faultline.harness.parts import Parts
 from faultline.harness.plan import NODE_NAMES, WORKERS_MAX, Plan, PlannedOperation, Weather, node_names
@@ -26,8 +26,9 @@ from faultline.harness.promises import Asked, answers_missing, refuse_what_is_no
 from faultline.harness.recovery import RECOVERY_US_MAX
 from faultline.harness.request import RunRequest
 from faultline.harness.run import refuse_what_cannot_boot
-from faultline.harness.system import HostedStore, options_missing
-from faultline.harness.universe import DRAWS_MAX, draws
+from faultline.harness.system import HostedStore, NodeSystem, options_missing
+from faultline.harness.triggers import no_aim, possible_events
+from faultline.harness.universe import AIMED, DRAWS_MAX, domains_of, draws
 
 __all__ = ["RunRequest", "make_plan", "refuse_bad_numbers"]
 
@@ -70,7 +71,10 @@ def _drawn_plan(request: RunRequest, parts: Parts) -> Plan:
     spanned = msgspec.structs.replace(request, duration_s=request.duration_s or span_s)
     refused = ""
     for drawn in draws(spanned, parts.system, parts.workload.functions):
-        chosen = dataclasses.replace(parts, package=_some_of(parts.package, drawn.request.faults, request.faults))
+        package, values = _some_of(parts.package, drawn.request.faults, request.faults), drawn.values
+        if drawn.aimed and _events(parts.system, drawn.request.options) and (aimed := _aimed_too(package)):
+            package, values = aimed, values | {AIMED: "on"}
+        chosen = dataclasses.replace(parts, package=package)
         try:
             refuse_contradictions(drawn.weather)
             refuse_what_cannot_boot(_without_operations(drawn.request, chosen, drawn.weather), chosen)
@@ -78,7 +82,7 @@ def _drawn_plan(request: RunRequest, parts: Parts) -> Plan:
         except UsageError as error:
             refused = error.message
             continue
-        return msgspec.structs.replace(plan, fault_set=request.faults, universe=drawn.values)
+        return msgspec.structs.replace(plan, fault_set=request.faults, universe=values)
     raise UsageError(
         f"None of {DRAWS_MAX} universes drawn for {request.cell} can be planned. The last was refused: {refused}",
         "Give fewer options or other faults, declare narrower `domains` of the system, or use --universe calm.",
@@ -116,6 +120,7 @@ def _plan(request: RunRequest, parts: Parts, weather: Weather) -> Plan:
     final_start_us = heal_us + settle_us
     count = _count(request, start_us, heal_us)
     operations = _operations(request, parts, count, start_us, heal_us)
+    package = _package(request, parts, options)
     final = _final_operations(request, parts, count, final_start_us, final_us)
     # Objects that the workload itself does not read are read last, when the system has had the longest time to recover.
     rest_us = max((one.at_us for one in final), default=final_start_us) + _LATENCY_US
@@ -129,7 +134,7 @@ def _plan(request: RunRequest, parts: Parts, weather: Weather) -> Plan:
         nodes=nodes,
         workers=request.workers,
         operations=(*operations, *final, *rest),
-        faults=_package(parts).plan(seed=request.seed, nodes=nodes, start_us=start_us, end_us=heal_us),
+        faults=package.plan(seed=request.seed, nodes=nodes, start_us=start_us, end_us=heal_us),
         fault_set=request.faults,
         options=options,
         host_options=request.host_options,
@@ -163,11 +168,35 @@ def _options(request: RunRequest, parts: Parts) -> dict[str, str]:
         raise UsageError(moved.message, f"Run `{run_command(instead)}`.") from moved
 
 
-def _package(parts: Parts) -> FaultPackage:
-    """Return the fault package, paced for a store on hosts: faults that never let it serve test nothing."""
-    if isinstance(parts.system, HostedStore) and isinstance(parts.package, PacedPackage):
-        return parts.package.paced(_STORE_PERIOD_US)
-    return parts.package
+def _package(request: RunRequest, parts: Parts, options: Mapping[str, str]) -> FaultPackage:
+    """Return the fault package with the events at which its faults may strike; for a store on hosts, paced: faults that
+    never let it serve test nothing."""
+    package = parts.package
+    if isinstance(package, AimablePackage) and package.is_aimed:
+        events = _events(parts.system, options)
+        if request.world != "simulated":
+            raise UsageError(*no_aim(request.world))
+        if not events:
+            raise UsageError(
+                f"{parts.system.name} reports no event at which a fault could be aimed.",
+                "Leave the fault set `aimed` out, or declare features or invariants of the system.",
+            )
+        package = package.at_events(events)
+    if isinstance(parts.system, HostedStore) and isinstance(package, PacedPackage):
+        return package.paced(_STORE_PERIOD_US)
+    return package
+
+
+def _events(system: NodeSystem, options: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the events at which faults in a run of `system` with these `options` may be aimed."""
+    declared = domains_of(system).events
+    return possible_events(system, options) if declared is None else declared
+
+
+def _aimed_too(package: FaultPackage) -> FaultPackage | None:
+    """Return `package` with faults at events as well, None when none of its kinds can be aimed."""
+    aimed = package.aimed_too() if isinstance(package, AimablePackage) else None
+    return aimed if isinstance(aimed, AimablePackage) and aimed.is_aimed else None
 
 
 def refuse_bad_numbers(request: RunRequest) -> None:

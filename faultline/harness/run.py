@@ -25,6 +25,7 @@ from faultline.harness.parts import Parts, refuse_what_cannot_run
 from faultline.harness.plan import Plan, answers_needed
 from faultline.harness.recovery import asked_again
 from faultline.harness.run_record import RunRecord
+from faultline.harness.triggers import TriggerWatch
 from faultline.harness.world.faults import SIMULATED_CAPABILITIES
 from faultline.harness.world.simulated.ordered import OrderedScheduler
 from faultline.harness.world.simulated.scheduler import Scheduler
@@ -188,9 +189,14 @@ class _SimulatedRun:
         return done
 
     def _agree_on_faults(self) -> None:
+        if any(fault.trigger is not msgspec.UNSET for fault in self.plan.faults):
+            watch = TriggerWatch(self.plan, lambda: self.scheduler.now_us, self.world.fault_port.leader, self._aim)
+            self.world.watch_nodes(watch.seen)
         for number, fault in enumerate(self.plan.faults):
+            if fault.trigger is not msgspec.UNSET:
+                continue
             if isinstance(self.scheduler, OrderedScheduler) and fault.before_event is not msgspec.UNSET:
-                strike = functools.partial(self._strike_between_events, number)
+                strike = functools.partial(self._strike, number)
                 self.scheduler.before(fault.target, fault.before_event, strike)
             else:
                 self.scheduler.at(fault.at_us, self._start_fault, number)
@@ -201,14 +207,24 @@ class _SimulatedRun:
         self.faults.heal()
         self._stop_when_finished()
 
-    def _start_fault(self, number: int) -> None:
-        self.faults.start(number)
+    def _start_fault(self, number: int, node: str = "") -> None:
+        self.faults.start(number, node)
         tick_us = self.faults.tick_us(number)
         if tick_us:
             self.scheduler.at(self.scheduler.now_us + tick_us, self._tick_fault, number, tick_us, 1)
 
-    def _strike_between_events(self, number: int) -> None:
-        self._start_fault(number)
+    def _aim(self, number: int, node: str) -> None:
+        """Let fault `number` strike, whose event has just happened on `node`, in a step that has not ended yet."""
+        trigger = self.plan.faults[number].trigger
+        assert trigger is not msgspec.UNSET, "only faults with a trigger are aimed"
+        if trigger.delay_us:
+            self.scheduler.at(self.scheduler.now_us + trigger.delay_us, self._strike, number, node)
+        else:
+            self.scheduler.at_once(self._strike, number, node)
+
+    def _strike(self, number: int, node: str = "") -> None:
+        """Start fault `number` now, and end it when its time is over."""
+        self._start_fault(number, node)
         duration_us = self.plan.faults[number].duration_us
         if duration_us:
             self.scheduler.at(self.scheduler.now_us + duration_us, self.faults.stop, number)

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import msgspec
 
-from faultline.harness.calmer import Test, calm_values, fewer_nodes_and_workers, shorter_faults
+from faultline.harness.calmer import Test, calm_values, earlier_events, fewer_nodes_and_workers, shorter_faults
 from faultline.harness.errors import UsageError
 from faultline.harness.judge import judge
 from faultline.harness.parts import Parts
@@ -27,7 +27,7 @@ __all__ = ["Shrunk", "minimize", "same_violation", "shrink"]
 _Item = TypeVar("_Item")
 
 SIZE_RUNS_MAX = 40
-"""The re-runs for fewer nodes and workers and shorter faults: those of the smallest plan, which are short."""
+"""The re-runs for fewer nodes and workers, shorter faults and earlier events: of the smallest plan, so short."""
 
 
 class Shrunk(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,7 +70,7 @@ def shrink(plan: Plan, still_fails: Test, *, system: NodeSystem | None = None, r
     """Return the smallest plan found from `plan`, which itself must fail; with its `system`, the calmest.
 
     `still_fails(plan)` runs a candidate and says whether it fails in the same way; at most `runs_max` calls are made,
-    SIZE_RUNS_MAX of them for fewer nodes and workers and shorter faults.
+    SIZE_RUNS_MAX of them for fewer nodes and workers, shorter faults and earlier events.
     """
     budget = _Budget(still_fails, runs_max)
     budget.failed.append(plan)
@@ -83,6 +83,7 @@ def shrink(plan: Plan, still_fails: Test, *, system: NodeSystem | None = None, r
             plan = calm_values(plan, system, budget.still_fails)
             plan = fewer_nodes_and_workers(plan, system, sizes.still_fails)
             plan = shorter_faults(plan, sizes.still_fails)
+            plan = earlier_events(plan, sizes.still_fails)
         if plan == before or budget.is_spent:
             complete = not budget.is_spent
             return Shrunk(plan=plan, runs=budget.runs, complete=complete, steps=tuple(budget.failed))

@@ -34,8 +34,10 @@ from faultline.harness.system import (
     functions_options,
     planted_options,
 )
+from faultline.harness.triggers import event_names, unknown_event
 
 __all__ = [
+    "AIMED",
     "DRAWS_MAX",
     "WEATHER",
     "DeclaresDomains",
@@ -65,6 +67,10 @@ WEATHER: dict[str, tuple[int | float, ...]] = {
 }
 """The values from which each field of `Weather` is drawn, apart from its calm one, which is always possible."""
 
+AIMED = "aimed"
+"""The name of the drawn value that lets faults strike at events as well. It came later, with draws of its own."""
+
+_AIMED_SHARE = 0.25
 _STREAMS_OF_THEIR_OWN = ("stale", "reset")
 """The fields that came later: their draws move none of those that universes had before."""
 
@@ -91,7 +97,8 @@ class Domains(msgspec.Struct, frozen=True, kw_only=True):
     """The values from which a system's universes are drawn; a value that stands twice is twice as likely.
 
     `options` and `weather` replace the default domains of those that they name: an empty domain keeps the option or
-    the field as it is in the calm universe.
+    the field as it is in the calm universe. `events` are those at which faults may be aimed; None stands for all that
+    the system can report.
     """
 
     nodes: tuple[int, ...] = _NODES
@@ -99,6 +106,7 @@ class Domains(msgspec.Struct, frozen=True, kw_only=True):
     operations: tuple[int, ...] = _OPERATIONS
     options: Mapping[str, tuple[str, ...]] = {}
     weather: Mapping[str, tuple[int | float, ...]] = {}
+    events: tuple[str, ...] | None = None
 
 
 @runtime_checkable
@@ -109,11 +117,15 @@ class DeclaresDomains(Protocol):
 
 
 class Drawn(NamedTuple):
-    """One universe: the request with its values in place, its weather, and every drawn value by name, as text."""
+    """One universe: the request with its values in place, its weather, and every drawn value by name, as text.
+
+    `aimed` says that faults of its packages strike at events as well.
+    """
 
     request: RunRequest
     weather: Weather
     values: dict[str, str]
+    aimed: bool
 
 
 def draws(request: RunRequest, system: NodeSystem, functions: tuple[str, ...]) -> Iterator[Drawn]:
@@ -128,7 +140,7 @@ def draws(request: RunRequest, system: NodeSystem, functions: tuple[str, ...]) -
     values = option_values(system, domains)
     for attempt in range(DRAWS_MAX):
         name = ("universe", request.cell, request.seed, attempt)
-        streams = {field: Random(chance_of_text(*name, field)) for field in _STREAMS_OF_THEIR_OWN}
+        streams = {field: Random(chance_of_text(*name, field)) for field in (*_STREAMS_OF_THEIR_OWN, AIMED)}
         yield _draw(replace(request, options=kept), domains, values, Random(chance_of_text(*name)), streams)
 
 
@@ -142,7 +154,7 @@ def calm_universe(plan: Plan, system: NodeSystem) -> dict[str, str]:
     """Return the calm value, as text, of each value that was drawn for `plan`, by name."""
     drawn, usual = plan.universe or {}, RunRequest(system=plan.system)
     calm = {name: str(getattr(usual, name)) for name in DRAWN_NUMBERS} | {"faults": "+".join(plan.fault_set)}
-    calm["nodes"] = str(usual_nodes_of(system))
+    calm |= {"nodes": str(usual_nodes_of(system)), AIMED: "off"}
     calm |= {f"option.{name}": description.default for name, description in all_options(system).items()}
     for field in WEATHER:
         name, number = f"weather.{field}", getattr(Weather(), field)
@@ -174,7 +186,7 @@ def domains_of(system: NodeSystem) -> Domains:
     """
     if not isinstance(system, DeclaresDomains):
         return Domains(nodes=tuple(max(count, usual_nodes_of(system)) for count in _NODES))
-    for complaint in _complaints(system, system.domains):
+    for complaint in (*_complaints(system, system.domains), *_unknown_events(system, system.domains)):
         raise UsageError(f"The domains of {system.name} contradict themselves: {complaint}.", "Mend `domains` there.")
     return system.domains
 
@@ -213,7 +225,8 @@ def _draw(
     drawn |= {f"weather.{name}": str(value) for name, value in weather.items()}
     drawn |= {f"option.{name}": value for name, value in options.items()}
     changed = replace(request, faults=faults, options=request.options | options, **numbers)
-    return Drawn(changed, weather_of(given, replace(Weather(), **weather)), drawn)
+    aimed = streams[AIMED].random() < _AIMED_SHARE
+    return Drawn(changed, weather_of(given, replace(Weather(), **weather)), drawn, aimed)
 
 
 def _some_packages(names: tuple[str, ...], rng: Random) -> tuple[str, ...]:
@@ -264,3 +277,10 @@ def _complaints(system: NodeSystem, domains: Domains) -> Iterator[str]:
             yield f"weather has no field {name}; it has {', '.join(WEATHER)}"
         elif name.endswith("_max") and any(each < getattr(calm, f"{name[:-4]}_min", 0) for each in numbers):
             yield f"{name} has a value below {name[:-4]}_min, {getattr(calm, f'{name[:-4]}_min')}"
+
+
+def _unknown_events(system: NodeSystem, domains: Domains) -> Iterator[str]:
+    """Yield, as clauses, the events that `domains` names and `system` does not have."""
+    for event in domains.events or ():
+        if event not in event_names(system):
+            yield f"there is no event {event}. {unknown_event(event, system)}".rstrip(".")

@@ -6,7 +6,7 @@ from faultline.harness.nemesis import Nemesis
 from faultline.nemesis.clock import CLOCK_DRIFT, ClockStep, ClockStrobe
 from faultline.nemesis.connection import CONNECTION_RESET, LINK_DOWN, ConnectionKill
 from faultline.nemesis.disk import DISK_FAULTS
-from faultline.nemesis.packages import Package, Recipe, combined
+from faultline.nemesis.packages import Package, Recipe, aimed_recipe, combined
 from faultline.nemesis.packet import PACKET_FAULTS
 from faultline.nemesis.partition import Partition
 from faultline.nemesis.process import PROCESS_FAULTS
@@ -364,11 +364,27 @@ _FSYNC = Package(
     ),
 )
 
+_AIMED = Package(
+    "aimed",
+    "kills, pauses and cuts nodes off at events that they report (in the simulated world)",
+    (),
+    aimed=tuple(
+        aimed_recipe(recipe)
+        for recipe in (
+            Recipe("kill", ("one", "leader"), long_share=0.2),
+            Recipe("kill", ("majority", "all"), long_share=0.1),
+            Recipe("pause", ("one", "leader")),
+            _cut("one", ("one", "leader")),
+            _cut("one-way", ("one", "leader")),
+        )
+    ),
+)
+
 _FAMILIES = (_PARTITION, _KILL, _PAUSE, _CLOCK, _PACKET)
 _COMPOUNDS = (_LEADERSHIP, _DURABILITY, _CLOCKS, _SKEW, _GENTLE_DRIFT, _FAST_NODE, _RUNAWAY, _RETRIES, _RESTARTS)
 _FOR_SOME_WORLDS = (
     *(_LOSS, _WIRE, _CONNECTIONS, _LINK_DOWN, _FREEZE, _SQUEEZE, _STEPS),
-    *(_POWER, _BLACKOUT, _POWER_CYCLES, _DISK, _FSYNC),
+    *(_POWER, _BLACKOUT, _POWER_CYCLES, _DISK, _FSYNC, _AIMED),
 )
 
 _ALL = Package("all", "every fault that every world can inject", combined(_FAMILIES).recipes)

@@ -16,20 +16,27 @@ bugs than one after which two nodes believe they lead.
 else that acts on the same is planned meanwhile. So faults of different families overlap freely, those of one never do,
 and each can be ended by itself. Packages asked for together should be `combined`, which keeps this across them.
 
+**Events.** Faults that strike at events of nodes (`Package.aimed`) are planned apart, from draws of their own, so that
+they move no other. Most events are rare and do not come, so that more faults wait than are to strike. An
+event may come while any other fault is in force, so only kinds that bear this are aimed: a node that is down is not
+killed again, and a cut ends by itself. Clocks and the quality of links have one setting at a time.
+
 **The end.** Every fault ends before `end_us`; the world heals everything then in any case.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
-from faultline.harness.generator.chance import chance_of_text
-from faultline.harness.plan import PlannedFault
+import msgspec
 
-__all__ = ["Package", "Recipe", "combined", "period_us"]
+from faultline.harness.generator.chance import chance_of_text
+from faultline.harness.plan import ANY_NODE, EVENT_NODE, PlannedFault, Trigger
+
+__all__ = ["Package", "Recipe", "aimed_recipe", "combined", "period_us"]
 
 _PERIOD_US = 650_000
 _PERIOD_US_MAX = 4_000_000
@@ -40,6 +47,18 @@ _ELECTION_US = 550_000
 _SHORTEST_US = 20_000
 _FREE_SHARE = 0.2
 _SECOND_FAULT_SHARE = 0.35
+
+_AIMED_KINDS = ("kill", "pause", "power-off", "partition")
+_AIMED_PER_PERIOD = 2
+"""The number of faults that wait for an event, for each period: more than are to strike, as most events do not come."""
+_FROM_THE_START = 0.4
+"""The share of such faults that wait from the start of the run: some events come once."""
+_EVENTS_AT_ONCE = (4, 8, 16)
+_ORDINALS = (1, 1, 1, 2, 3, 5)
+_EVENT_PLACES = (ANY_NODE, ANY_NODE, ANY_NODE, "leader", "follower")
+_DELAYS_US = (0, 0, 0, 0, 300, 1_000, 5_000)
+_EVENT_NODES = 3
+"""The weight of the node of the event among the targets of an aimed fault."""
 
 _OCCUPIES = {
     "partition": ("links",),
@@ -97,7 +116,8 @@ class Recipe:
 class Package:
     """A `FaultPackage`: recipes and how densely they fall. Not changed once made.
 
-    `pace` scales the period, which is `period_us_min` at least. `members` are the packages that were combined.
+    `pace` scales the period, which is `period_us_min` at least. `members` are the packages that were combined. The
+    recipes in `aimed` strike at `events`.
     """
 
     name: str
@@ -106,10 +126,14 @@ class Package:
     pace: float = 1.0
     period_us_min: int = 0
     members: tuple[Package, ...] = ()
+    aimed: tuple[Recipe, ...] = ()
+    events: tuple[str, ...] = ()
     kinds: tuple[str, ...] = field(init=False)
+    is_aimed: bool = field(init=False)
 
     def __post_init__(self) -> None:
-        self.kinds = tuple(dict.fromkeys(recipe.kind for recipe in self.recipes))
+        self.kinds = tuple(dict.fromkeys(recipe.kind for recipe in (*self.recipes, *self.aimed)))
+        self.is_aimed = bool(self.aimed)
 
     def plan(self, *, seed: int, nodes: tuple[str, ...], start_us: int, end_us: int) -> tuple[PlannedFault, ...]:
         """Return the faults between `start_us` and `end_us`, in order of time, all ended before `end_us`."""
@@ -128,15 +152,32 @@ class Package:
                 faults, first = faults + fallen, [] if fallen else first
         if not faults and recipes and end_us - start_us > 2 * _SHORTEST_US:
             faults = [_drawn(first or recipes, rng).fault(start_us, (end_us - start_us) // 2, rng)]
+        aiming = [recipe for recipe in self.aimed if recipe.nodes_min <= len(nodes)]
+        if aiming and self.events:
+            faults += _aimed(aiming, self.events, start_us, end_us, Random(chance_of_text("aimed", self.name, seed)))
         return tuple(sorted(faults, key=lambda fault: (fault.at_us, fault.kind)))
 
     def paced(self, period_us_min: int) -> Package:
         """Return the same package with periods of at least `period_us_min`."""
-        return Package(self.name, self.summary, self.recipes, self.pace, period_us_min, self.members)
+        return replace(self, period_us_min=period_us_min)
+
+    def aimed_too(self) -> Package:
+        """Return the same package with faults of those of its kinds that bear it at events, besides its own."""
+        own = tuple(aimed_recipe(recipe) for recipe in self.recipes if recipe.kind in _AIMED_KINDS)
+        return replace(self, aimed=tuple(dict.fromkeys((*self.aimed, *own))))
+
+    def at_events(self, events: tuple[str, ...]) -> Package:
+        """Return the same package with the `events` at which its aimed faults strike."""
+        return replace(self, events=events)
 
     def only(self, names: tuple[str, ...]) -> Package:
         """Return the package combined of those members that are called `names`."""
         return combined(member for member in self.members if member.name in names)
+
+
+def aimed_recipe(recipe: Recipe) -> Recipe:
+    """Return `recipe` with the node of the event as its most likely target."""
+    return replace(recipe, targets=(EVENT_NODE,) * (_EVENT_NODES * len(recipe.targets)) + recipe.targets)
 
 
 def combined(packages: Iterable[Package]) -> Package:
@@ -151,6 +192,7 @@ def combined(packages: Iterable[Package]) -> Package:
         recipes=recipes,
         pace=min((package.pace for package in chosen), default=1.0),
         members=chosen,
+        aimed=tuple(dict.fromkeys(recipe for package in chosen for recipe in package.aimed)),
     )
 
 
@@ -196,6 +238,25 @@ def _fall(
         if duration_us >= _SHORTEST_US and busy_until_us < at_us:
             fallen.append(fault)
     return fallen
+
+
+def _aimed(
+    recipes: list[Recipe], events: tuple[str, ...], start_us: int, end_us: int, rng: Random
+) -> list[PlannedFault]:
+    """Return faults that wait for some of `events`; one that struck at `at_us` would end before `end_us`."""
+    chosen = rng.sample(events, min(_drawn(_EVENTS_AT_ONCE, rng), len(events)))
+    faults = []
+    for begin_us, length_us in _periods(start_us, end_us, period_us(end_us - start_us) / _AIMED_PER_PERIOD, rng):
+        at_us = start_us if rng.random() < _FROM_THE_START else begin_us + int(length_us * rng.random())
+        recipe = _drawn(recipes, rng)
+        duration_us = min(_duration_us(recipe, length_us, rng), end_us - 1 - at_us)
+        trigger = Trigger(
+            _drawn(chosen, rng), _drawn(_ORDINALS, rng), _drawn(_EVENT_PLACES, rng), _drawn(_DELAYS_US, rng)
+        )
+        fault = recipe.fault(at_us, duration_us, rng)
+        if duration_us >= _SHORTEST_US:
+            faults.append(msgspec.structs.replace(fault, trigger=trigger))
+    return faults
 
 
 def _quarrel(kind: str, other: str) -> bool:

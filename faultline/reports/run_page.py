@@ -240,11 +240,13 @@ def _universe(plan: Plan, judgement: Judgement) -> dict[str, Any] | None:
 
 
 def _faults_by_kind(exposure: Exposure) -> list[tuple[str, dict[str, float]]]:
-    """Return, for each kind of fault, the numbers planned, applied and proved, and the seconds they lasted."""
+    """Return, for each kind of fault, the numbers planned, applied and proved, those whose event did not come, and the
+    seconds they lasted."""
     rows: dict[str, dict[str, float]] = {}
     for fault in exposure.faults:
-        row = rows.setdefault(fault.kind, {"planned": 0, "applied": 0, "proved": 0, "seconds": 0.0})
+        row = rows.setdefault(fault.kind, {"planned": 0, "waited": 0, "applied": 0, "proved": 0, "seconds": 0.0})
         row["planned"] += 1
+        row["waited"] += bool(fault.waited)
         row["applied"] += fault.applied
         row["proved"] += fault.proved
         row["seconds"] += fault.duration_us / 1_000_000 if fault.applied else 0.0

@@ -13,6 +13,7 @@ from faultline.harness.plan import NODE_NAMES, PlannedFault
 from faultline.harness.planning import RunRequest, make_plan
 from faultline.harness.run import run_simulated
 from faultline.harness.run_record import RunRecord
+from faultline.harness.triggers import event_names
 from faultline.harness.world.faults import ALL_CAPABILITIES
 from faultline.nemesis import NEMESES, Package, heal_everything
 from faultline.registry import load_system, load_workload
@@ -38,8 +39,9 @@ class FaultSubject:
         return NEMESES | {nemesis.kind: nemesis for nemesis in (make() for make in self.nemeses)}
 
     def faults(self, seed: int, nodes: int = 3) -> tuple[PlannedFault, ...]:
-        """Return the faults that the fault set plans."""
-        return self.package.plan(seed=seed, nodes=NODE_NAMES[:nodes], start_us=_START_US, end_us=_END_US)
+        """Return the faults that the fault set plans; those that are aimed, at events of `consistent-core`."""
+        package = self.package.at_events(event_names(load_system("consistent-core")))
+        return package.plan(seed=seed, nodes=NODE_NAMES[:nodes], start_us=_START_US, end_us=_END_US)
 
     def record(self, seed: int) -> RunRecord:
         """Return a run of the reference store `consistent-core` with these faults."""

@@ -8,6 +8,8 @@ __all__ = ["BUGS"]
 
 _CLIENTS = "scripted_clients_leave_these_events"
 _FAULTS = "faults_are_told_as_they_were"
+_AIMED = "tests/unit/simulated/test_aimed_faults.py::"
+_WATCH = "tests/unit/harness/test_triggers.py::"
 _STALE = "a_planted_bug_violates_from_run_to_replay"
 _SOUND = "a_correct_system_passes_from_run_to_replay"
 _BITE = "faults_of_the_simulated_world_bite"
@@ -351,5 +353,29 @@ BUGS = (
         before="signal.setitimer(signal.ITIMER_REAL, seconds, _AGAIN_S)",
         after="signal.setitimer(signal.ITIMER_REAL, 3600 + seconds, _AGAIN_S)",
         caught_by="tests/unit/harness/test_deadline.py::test_an_outer_deadline_goes_on_after_an_inner_one",
+    ),
+    HarnessBug(
+        name="aimed-fault-comes-after-what-is-due",
+        breaks="A fault aimed at an event begins after everything else that is due at that time.",
+        place="faultline.harness.world.simulated.scheduler:Scheduler.at_once",
+        before="sequence - _AHEAD",
+        after="sequence",
+        caught_by=f"{_AIMED}test_what_happens_at_once_comes_before_all_that_is_due_and_in_its_order",
+    ),
+    HarnessBug(
+        name="trigger-counts-events-of-other-nodes",
+        breaks="A trigger on one node counts the events of all.",
+        place="faultline.harness.triggers:TriggerWatch._matches",
+        before="return wanted in (ANY_NODE, node)",
+        after="return wanted in (ANY_NODE, wanted)",
+        caught_by=f"{_WATCH}test_each_trigger_counts_for_itself_and_strikes_once",
+    ),
+    HarnessBug(
+        name="events-that-did-not-come-count-as-faults-that-failed",
+        breaks="A run is vacuous because the events did not come that its faults waited for.",
+        place="faultline.harness.exposure:Exposure.faults_due",
+        before="len(self.faults) - self.faults_waited",
+        after="len(self.faults)",
+        caught_by=f"{_AIMED}test_an_event_that_does_not_come_is_told_apart_and_makes_no_run_vacuous",
     ),
 )

@@ -18,7 +18,7 @@ from faultline.harness.planning import make_plan
 from faultline.harness.request import RunRequest
 from faultline.harness.run import run_simulated
 from faultline.harness.shrink import same_violation, shrink
-from faultline.harness.universe import WEATHER, Domains, calm_universe, domains_of, option_values
+from faultline.harness.universe import AIMED, WEATHER, Domains, calm_universe, domains_of, option_values
 from faultline.harness.verdict import Verdict
 from faultline.registry import load_packages, load_system, resolve
 
@@ -55,7 +55,7 @@ def test_every_drawn_value_stands_in_its_place_in_the_plan() -> None:
     for seed in range(12):
         plan = drawn(seed)
         assert plan.universe
-        listed = {name: value for name, value in plan.universe.items() if name not in ("faults", "operations")}
+        listed = {name: value for name, value in plan.universe.items() if name not in ("faults", "operations", AIMED)}
         found = values_in(plan)
         assert {name: found[name] for name in listed} == listed
 

@@ -8,6 +8,9 @@ from typing import Any
 
 __all__ = ["InterceptingScheduler", "ScheduledEvent", "Scheduler"]
 
+_AHEAD = 1 << 62
+"""The lead of events that happen at once: more than there are events in a run."""
+
 ScheduledEvent = tuple[int, int, Callable[..., Any], tuple[Any, ...]]
 
 
@@ -31,6 +34,11 @@ class Scheduler:
         self.sequence = sequence = self.sequence + 1
         now_us = self.now_us
         heappush(self.heap, (time_us if time_us > now_us else now_us, sequence, action, arguments))
+
+    def at_once(self, action: Callable[..., Any], *arguments: Any) -> None:
+        """Call `action(*arguments)` when the event under way has ended, before everything else that is due now."""
+        self.sequence = sequence = self.sequence + 1
+        heappush(self.heap, (self.now_us, sequence - _AHEAD, action, arguments))
 
     def stop(self) -> None:
         """End `run` after the event that is under way."""

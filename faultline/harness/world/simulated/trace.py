@@ -8,7 +8,7 @@ be looked at, and of many invariants that is everything.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain
 
 import msgspec
@@ -16,13 +16,15 @@ import msgspec
 from faultline.harness.invariant import Breach, Invariant, events_that_break
 from faultline.harness.world.simulated.scheduler import Scheduler
 
-__all__ = ["SimulatedTrace"]
+__all__ = ["SimulatedTrace", "Watch"]
 
 _ROWS_MAX = 50_000
 """The number of rows at which they are looked at in between: a long run must not keep all of its events."""
 
 _Row = tuple[int, str, msgspec.Struct]
 _EventType = type[msgspec.Struct]
+Watch = Callable[[str, str], None]
+"""Called with the node and the name of each event and mark that it reports."""
 
 
 class SimulatedTrace:
@@ -37,9 +39,9 @@ class SimulatedTrace:
         self._rows_before = 0
         self._breaches: dict[str, tuple[int, Breach]] = {}
 
-    def port(self, node: str) -> _TracePort:
-        """Return the `Trace` port of `node`."""
-        return _TracePort(self, node)
+    def port(self, node: str, watch: Watch | None = None) -> _TracePort:
+        """Return the `Trace` port of `node`, with a `watch` over what it reports."""
+        return _TracePort(self, node) if watch is None else _WatchedTracePort(self, node, watch)
 
     def report(self, breach: Breach) -> None:
         """Take a `breach` that shows at this point of the run."""
@@ -140,3 +142,19 @@ class _TracePort:
             now_us = self._trace.scheduler.now_us
             sentence = f"{mark} did not hold at {self._node}{': ' + detail if detail else ''}."
             self._trace.report(Breach(invariant=mark, sentence=sentence, time_us=now_us, node=self._node))
+
+
+class _WatchedTracePort(_TracePort):
+    __slots__ = ("_watch",)
+
+    def __init__(self, trace: SimulatedTrace, node: str, watch: Watch) -> None:
+        super().__init__(trace, node)
+        self._watch = watch
+
+    def emit(self, event: msgspec.Struct) -> None:
+        super().emit(event)
+        self._watch(self._node, type(event).__name__)
+
+    def sometimes(self, mark: str) -> None:
+        super().sometimes(mark)
+        self._watch(self._node, mark)

@@ -17,7 +17,7 @@ from faultline.harness.world.simulated.network import SimulatedNetwork
 from faultline.harness.world.simulated.page_cache import PageCacheDisk
 from faultline.harness.world.simulated.scheduler import Scheduler
 from faultline.harness.world.simulated.storage import SimulatedDisk
-from faultline.harness.world.simulated.trace import SimulatedTrace
+from faultline.harness.world.simulated.trace import SimulatedTrace, Watch
 from faultline.harness.world.weather import salt, uniform
 
 __all__ = ["BOOT_US_MAX", "SimulatedClient", "SimulatedWorld"]
@@ -61,6 +61,11 @@ class SimulatedWorld:
         """Start `host`, unless a heal that comes before its time has done so."""
         if host.node is None:
             host.start(self._build)
+
+    def watch_nodes(self, watch: Watch) -> None:
+        """Let `watch` see what nodes report from now on; called before they are started."""
+        for name, host in self.hosts.items():
+            host.trace = self.trace.port(name, watch)
 
     def open_client(self, process: int, node: str) -> SimulatedClient:
         """Return a fresh client of the system, for one process, that talks to `node` first."""
