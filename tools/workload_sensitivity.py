@@ -66,7 +66,8 @@ SYSTEMS: Mapping[str, _System] = {
     "moved-sessions": ("follower-reads", {}),
     **dict.fromkeys(("watches", "key-watches", "locks"), _COORDINATION),
     **dict.fromkeys(
-        ("bank", "booking", "txn-append", "txn-register", "lost-update", "write-skew", "long-fork"), _TRANSACTIONAL
+        ("bank", "booking", "txn-append", "txn-register", "lost-update", "write-skew", "long-fork", "predicates"),
+        _TRANSACTIONAL,
     ),
     "cart": ("quorum-kv", {"conflicts": "union"}),
     "siblings": ("quorum-kv", {}),
