@@ -143,7 +143,7 @@ def _once(name: str, tables: _Tables, made: list[_Sight]) -> Anomaly:
 def _skewed(tables: _Tables) -> Anomaly:
     """Return the anomaly of a transaction that sees a row as an overlapping one had found it, which then wrote it."""
     history = tables.history
-    found = [sight for sight in tables.sights if sight.name in _written(history.value[sight.row])]
+    changed = [sight for sight in tables.sights if sight.name in _written(history.value[sight.row])]
 
     def insert(sight: _Sight, chance: int) -> Insertion | None:
         others = [
@@ -157,16 +157,15 @@ def _skewed(tables: _Tables) -> Anomaly:
         if not others:
             return None
         row = drawn(others, chance)
-        places = [place for place, step in enumerate(history.result[row]) if step[0] == "rp"]
-        seen = {
-            _Sight(row, place, sight.name, None): sight.value
-            if meets(history.result[row][place][1], sight.value)
-            else None
-            for place in places
-        }
+        seen: dict[_Sight, Any] = {}
+        for place, (kind, condition, *found) in enumerate(history.result[row]):
+            before = sight.value if kind == "rp" and meets(condition, sight.value) else None
+            if kind == "rp" and found[0].get(sight.name) != before:
+                seen[_Sight(row, place, sight.name, None)] = before
+        # An answer that had to be the same before and after the write hides nothing.
         return tables.answered(seen, history.key[row]) if seen else None
 
-    return Anomaly("write-skew", found, insert, "No transaction overlapped one that wrote what it had selected.")
+    return Anomaly("write-skew", changed, insert, "No transaction overlapped one that wrote what it had selected.")
 
 
 def _is_known(tables: _Tables, sight: _Sight) -> bool:
