@@ -191,7 +191,8 @@ class ClosedPredicateChecker:
         return self.check(history, run).verdict is Verdict.VIOLATION if refuted is None else refuted
 
     def _promised(self, run: RunRecord | None) -> str:
-        return canonical(run.plan.isolation) if run is not None and run.plan.isolation else self.model
+        promised = run.plan.isolation if run is not None else None
+        return canonical(promised) if isinstance(promised, str) else self.model
 
 
 _CHECKERS: Mapping[str, Any] = {
