@@ -82,6 +82,7 @@ _WORKLOADS = {
     "lost-update": "faultline.workloads.transactions:LostUpdates",
     "write-skew": "faultline.workloads.transactions:WriteSkew",
     "long-fork": "faultline.workloads.transactions:LongFork",
+    "predicates": "faultline.workloads.predicates:Predicates",
     "counter": "faultline.workloads.counters:Counters",
     "sessions": "faultline.workloads.counters:Sessions",
     "unique-ids": "faultline.workloads.counters:UniqueIds",

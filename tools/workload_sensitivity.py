@@ -66,7 +66,8 @@ SYSTEMS: Mapping[str, _System] = {
     "moved-sessions": ("follower-reads", {}),
     **dict.fromkeys(("watches", "key-watches", "locks"), _COORDINATION),
     **dict.fromkeys(
-        ("bank", "booking", "txn-append", "txn-register", "lost-update", "write-skew", "long-fork"), _TRANSACTIONAL
+        ("bank", "booking", "txn-append", "txn-register", "lost-update", "write-skew", "long-fork", "predicates"),
+        _TRANSACTIONAL,
     ),
     "cart": ("quorum-kv", {"conflicts": "union"}),
     "siblings": ("quorum-kv", {}),
@@ -122,6 +123,10 @@ LIMITS: Mapping[tuple[str, str], str] = {
         "split-brain",
     ): "Two groups show only while clients of both are served, and of one before and after the other.",
     ("metadata", "stale-replica"): "Only what the same client read twice through a node after the heal is compared.",
+    ("predicates", "write-skew"): (
+        "Two transactions contradict each other only where each is known to have missed a write of the other: an "
+        "answer may lack a row because of its value, and a row that was deleted at some time shows no order."
+    ),
     ("sessions", "lost-write"): "Only the session that made a version may ask for it; other clients' reads may be old.",
     (
         "siblings",

@@ -1,8 +1,9 @@
 """The read set and the write set of each operation: which objects the operations of a workload read and write.
 
 An object is what `key` names. Operations without a key concern one object, the store as a whole. Transactions (`txn`)
-name their objects in their steps. The harness uses the sets to find the objects that hold an acknowledged write, to
-read them after the heal, and to report which of them were read.
+name their objects in their steps; one with a key of its own, a table, reads and writes that as a whole. The harness
+uses the sets to find the objects that hold an acknowledged write, to read them after the heal, and to report which of
+them were read.
 """
 
 from __future__ import annotations
@@ -49,12 +50,12 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
         """Return the objects whose contents the operation shows when it succeeds."""
         if f not in self.reads:
             return ()
-        return _objects(value, reads=True) if f == "txn" else (self._object(key),)
+        return _objects(key, value, reads=True) if f == "txn" else (self._object(key),)
 
     def write_set(self, f: str, key: Object, value: Any) -> Iterable[Object]:
         """Return the objects that the operation changes when it succeeds."""
         if f == "txn":
-            return _objects(value, reads=False)
+            return _objects(key, value, reads=False)
         if f in self.reads if self.writes is None else f not in self.writes:
             return ()
         return (self._object(key),)
@@ -73,11 +74,13 @@ def access_of(workload: object) -> Access:
     return declared
 
 
-def _objects(steps: Any, *, reads: bool) -> list[Object]:
-    """Return the objects that the steps `[function, object, value]` of a transaction read, or write."""
+def _objects(table: Object, steps: Any, *, reads: bool) -> list[Object]:
+    """Return the objects that the steps `[function, object, value]` of a transaction read, or write; or its `table`."""
     if not isinstance(steps, list | tuple):
         return []
-    return [step[1] for step in steps if isinstance(step, list | tuple) and len(step) > 1 and (step[0] == "r") == reads]
+    known = [step for step in steps if isinstance(step, list | tuple) and len(step) > 1]
+    found = [step[1] for step in known if (step[0] in ("r", "rp")) == reads]
+    return [table] if table is not None and found else found
 
 
 def reads_of_the_rest(

@@ -177,8 +177,9 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     `host_options` configure the hosts, where the run has hosts (`fsync=lies`). `floors` are the shares that replace
     default ones (`faultline.harness.floors`). With `stop_at_violation` the run is judged while it goes on, and ends at
     the first certain violation. `universe` lists what was drawn for the seed (`faultline.harness.universe`), by names
-    such as `weather.loss`. `late` lists the messages that come out of turn (`faultline.harness.explore`). Unset, none
-    of the three is written, so that the digests of other plans do not depend on them.
+    such as `weather.loss`. `late` lists the messages that come out of turn (`faultline.harness.explore`). `isolation`
+    is the consistency model that the system promises to transactions with these options, where the workload is judged
+    by it. Unset, none of the four is written, so that the digests of other plans do not depend on them.
     """
 
     system: str
@@ -199,6 +200,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     stop_at_violation: bool | msgspec.UnsetType = msgspec.UNSET
     universe: dict[str, str] | msgspec.UnsetType = msgspec.UNSET
     late: tuple[LateMessage, ...] | msgspec.UnsetType = msgspec.UNSET
+    isolation: str | msgspec.UnsetType = msgspec.UNSET
 
     def digest(self) -> str:
         """Return the SHA-256 of the encoded plan, in hexadecimal: the address of this plan."""

@@ -22,7 +22,7 @@ from faultline.harness.nemesis import AimablePackage, CombinedPackage, FaultPack
 from faultline.harness.options import MovedAway, effective_options
 from faultline.harness.parts import Parts
 from faultline.harness.plan import NODE_NAMES, WORKERS_MAX, Plan, PlannedOperation, Weather, node_names
-from faultline.harness.promises import Asked, answers_missing, refuse_what_is_not_promised
+from faultline.harness.promises import Asked, answers_missing, isolation_promised, refuse_what_is_not_promised
 from faultline.harness.recovery import RECOVERY_US_MAX
 from faultline.harness.request import RunRequest
 from faultline.harness.run import refuse_what_cannot_boot
@@ -144,6 +144,7 @@ def _plan(request: RunRequest, parts: Parts, weather: Weather) -> Plan:
         heal_us=heal_us,
         end_us=max(final_start_us + final_us, last_us, heal_us + RECOVERY_US_MAX) + _GRACE_US,
         stop_at_violation=request.stop_at_violation,
+        isolation=isolation_promised(parts.system, parts.workload, options) or msgspec.UNSET,
     )
 
 

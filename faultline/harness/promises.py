@@ -21,9 +21,12 @@ from faultline.harness.workload import Workload
 __all__ = [
     "AnswersIn",
     "Asked",
+    "FollowsIsolation",
     "LimitsItsPromise",
     "NeedsAnswers",
+    "PromisesIsolation",
     "answers_missing",
+    "isolation_promised",
     "option_that_promises",
     "reason_not_promised",
     "refuse_what_is_not_promised",
@@ -79,6 +82,28 @@ class AnswersIn(Protocol):
     """A system that gives answers of a form of their own."""
 
     answer_forms: tuple[str, ...]
+
+
+@runtime_checkable
+class PromisesIsolation(Protocol):
+    """A system whose options say how far its transactions are isolated from each other."""
+
+    def isolation(self, options: Mapping[str, str]) -> str:
+        """Return the consistency model that transactions keep with these options."""
+
+
+@runtime_checkable
+class FollowsIsolation(Protocol):
+    """A workload whose transactions are judged by what the system promises of them; strictly where it names nothing."""
+
+    follows_isolation: bool
+
+
+def isolation_promised(system: NodeSystem, workload: Workload, options: Mapping[str, str]) -> str | None:
+    """Return the consistency model by which the system's options let `workload` be judged; None for its own."""
+    if isinstance(workload, FollowsIsolation) and isinstance(system, PromisesIsolation):
+        return system.isolation(options)
+    return None
 
 
 def answers_missing(system: NodeSystem, workload: Workload) -> str | None:

@@ -21,6 +21,7 @@ from faultline.sensitivity.registers import (
     registers_of_writers,
 )
 from faultline.sensitivity.scanned_keys import scanned_keys
+from faultline.sensitivity.selected_rows import selected_rows
 from faultline.sensitivity.siblings import siblings, spreading_values
 from faultline.sensitivity.transfers import accounts
 from faultline.sensitivity.watched_keys import watched_keys
@@ -56,6 +57,7 @@ ANOMALIES: Mapping[str, Anomalies] = {
     "lost-update": register_transactions,
     "write-skew": skewed_transactions,
     "long-fork": forked_transactions,
+    "predicates": selected_rows,
     "membership": groups,
     "scans": scanned_keys,
     "locks": leases,

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from faultline.workloads.locks import Locks
     from faultline.workloads.membership import Memberships
     from faultline.workloads.metadata import Metadata
+    from faultline.workloads.predicates import Predicates
     from faultline.workloads.queues import Queues
     from faultline.workloads.read_write import ReadWrite
     from faultline.workloads.register import Register
@@ -62,6 +63,7 @@ __all__ = [
     "Memberships",
     "Metadata",
     "MovedSessions",
+    "Predicates",
     "Queues",
     "ReadWrite",
     "ReadYourWrites",
@@ -97,6 +99,7 @@ _MODULES = {
     "Locks": "faultline.workloads.locks",
     "Memberships": "faultline.workloads.membership",
     "Metadata": "faultline.workloads.metadata",
+    "Predicates": "faultline.workloads.predicates",
     "Queues": "faultline.workloads.queues",
     "ReadWrite": "faultline.workloads.read_write",
     "Register": "faultline.workloads.register",

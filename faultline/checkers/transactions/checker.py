@@ -145,7 +145,8 @@ class CounterTransactionsChecker(_InferringChecker):
 class ClosedPredicateChecker:
     """A checker of transactions that write objects and select those that meet a condition against `model`.
 
-    `initial` has the objects that exist at first, by key; all others do not.
+    A run whose plan names an isolation is judged by that. `initial` has the objects that exist at first, by key; all
+    others do not.
     """
 
     name = "closed-predicate"
@@ -169,17 +170,30 @@ class ClosedPredicateChecker:
         It is unknown without any search if the universe of versions is too large to be compared with every read.
         """
         limit = Budget.of(timeout_s=self.timeout_s)
+        model = self._promised(run)
         try:
             inference = infer_closed_predicates(history, self.initial)
         except UniverseTooLargeError as error:
             return CheckResult(
                 checker=self.name,
                 verdict=Verdict.UNKNOWN,
-                sentence=f"Whether these transactions are {self.model} was not examined: {error} are too many.",
-                detail={"model": self.model},
+                sentence=f"Whether these transactions are {model} was not examined: {error} are too many.",
+                detail={"model": model},
                 reason=Reason(cause=Cause.SIZE),
             )
-        return judge(history, inference, self.name, self.model, self.steps, limit)
+        return judge(history, inference, self.name, model, self.steps, limit)
+
+    def refutes(self, history: History, run: RunRecord | None = None) -> bool:
+        """Return whether `check` finds a violation, without naming it."""
+        try:
+            refuted = refutes(infer_closed_predicates(history, self.initial), self._promised(run))
+        except UniverseTooLargeError:
+            return False
+        return self.check(history, run).verdict is Verdict.VIOLATION if refuted is None else refuted
+
+    def _promised(self, run: RunRecord | None) -> str:
+        promised = run.plan.isolation if run is not None else None
+        return canonical(promised) if isinstance(promised, str) else self.model
 
 
 _CHECKERS: Mapping[str, Any] = {

@@ -10,8 +10,8 @@ of `predicate_versions`, the dependencies are (Adya, *Weak Consistency*, chapter
 
 An absent object may have been seen in one of several versions; an edge is drawn only if it holds for all of them.
 
-Limits: every read is compared with every version of every object, at most `COMPARISONS` times; a larger universe is not
-judged, so use few keys (some ten) and some hundred transactions.
+Limits: every read is compared with every version of every object of its table, at most `COMPARISONS` times; a larger
+universe is not judged, so use few keys (some ten) and some hundred transactions in a table.
 """
 
 from __future__ import annotations
@@ -61,12 +61,10 @@ def infer_closed_predicates(history: History, initial: Mapping[str, Any], compar
 
     Raise UniverseTooLargeError if that would take more than `comparisons` of a read with a version.
     """
-    language = PredicateLanguage()
+    language = PredicateLanguage(history.key)
     columns = encode(history, "w", language.triples)
-    universe = find_universe(columns, initial)
-    versions = sum(map(len, universe.visible.values()))
-    if int(columns.is_read.sum()) * versions > comparisons:
-        raise UniverseTooLargeError(f"{int(columns.is_read.sum())} predicate reads of {versions} versions")
+    universe = find_universe(columns, initial, language.table_of)
+    _refuse_too_many(universe, language, comparisons)
     found = Observations(columns)
     sightings = find_sightings(universe, language.predicates, found)
     orders = _orders(universe, sightings, found)
@@ -76,6 +74,14 @@ def infer_closed_predicates(history: History, initial: Mapping[str, Any], compar
     for sighting in sightings:
         _read_edges(drawing, sighting, orders[sighting.key])
     return Inference(columns, drawing.edges.finish(), found, PredicateWords(universe, drawing.because))
+
+
+def _refuse_too_many(universe: Universe, language: PredicateLanguage, comparisons: int) -> None:
+    columns = universe.columns
+    asked = [language.predicates[columns.keys[key]].table for key in columns.key[columns.is_read].tolist()]
+    versions = {table: sum(len(universe.visible[key]) for key in keys) for table, keys in universe.tables.items()}
+    if sum(versions.get(table, 0) for table in asked) > comparisons:
+        raise UniverseTooLargeError(f"{len(asked)} predicate reads of {sum(versions.values())} versions")
 
 
 def _orders(universe: Universe, sightings: list[Sighting], found: Observations) -> dict[str, KeyOrder]:

@@ -45,7 +45,7 @@ def find_sightings(universe: Universe, predicates: dict[str, Predicate], found: 
             _mismatch(universe, predicate, read, key, value, found)
             if key not in universe.visible:
                 _garbage(universe, read, key, value, found)
-        for key in universe.visible:
+        for key in universe.tables.get(predicate.table, ()):
             if key in own:
                 _internal(universe, predicate, read, key, own[key], found)
             elif key in answer:

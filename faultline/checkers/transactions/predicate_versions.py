@@ -30,7 +30,7 @@ INITIAL = -1
 class Universe:
     """By key: `by_value` finds the version of a value, `visible` are the versions that others may see.
 
-    `last_write` is the last write of a transaction to a key.
+    `last_write` is the last write of a transaction to a key. `tables` has the keys of each table.
     """
 
     columns: TransactionColumns
@@ -38,6 +38,7 @@ class Universe:
     by_value: dict[str, dict[Any, int]]
     visible: dict[str, list[int]]
     last_write: dict[tuple[int, str], int]
+    tables: dict[str, list[str]]
 
     def value(self, key: str, version: int) -> Any:
         """Return the value of a version, null for an object that does not exist."""
@@ -48,7 +49,7 @@ class Universe:
         return -1 if version == INITIAL else int(self.columns.owner[version])
 
 
-def find_universe(columns: TransactionColumns, initial: Mapping[str, Any]) -> Universe:
+def find_universe(columns: TransactionColumns, initial: Mapping[str, Any], table_of: Mapping[str, str]) -> Universe:
     """Return all versions. Raise UsageError for a value that is written twice to a key."""
     by_value = {key: {hashable(value): INITIAL} for key, value in initial.items() if value is not None}
     visible = {key: [INITIAL] for key in initial}
@@ -65,7 +66,10 @@ def find_universe(columns: TransactionColumns, initial: Mapping[str, Any]) -> Un
     for (transaction, key), micro in last_write.items():
         if columns.outcome[transaction] != FAIL:
             visible[key].append(micro)
-    return Universe(columns, initial, by_value, visible, last_write)
+    tables: dict[str, list[str]] = {}
+    for key in visible:
+        tables.setdefault(table_of.get(key, ""), []).append(key)
+    return Universe(columns, initial, by_value, visible, last_write, tables)
 
 
 def _written_twice(columns: TransactionColumns, micro: int, key: str) -> Exception:

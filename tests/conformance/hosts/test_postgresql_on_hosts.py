@@ -32,3 +32,24 @@ def test_postgresql_is_serializable_through_kill_and_partition(hosts: NamespaceH
     assert "streaming WAL from primary" in (tmp_path / "nodes" / "cyrene" / "node.log").read_text()
     for name, running in programs_on(hosts).items():
         assert "postgres" not in running, name
+
+
+@on_namespaces
+@pytest.mark.parametrize(
+    ("isolation", "model"),
+    [
+        ("serializable", "strict-serializable"),
+        ("repeatable-read", "strong-snapshot-isolation"),
+        ("read-committed", "read-committed"),
+    ],
+)
+def test_selections_by_a_condition_are_isolated_as_postgresql_promises(
+    hosts: NamespaceHosts, tmp_path: Path, isolation: str, model: str
+) -> None:
+    result = run_store(hosts, tmp_path, "postgresql", [], workload="predicates", options={"isolation": isolation})
+    if result is None:
+        return
+    _, judgement = result
+    order = next(check for check in judgement.checks if check.checker == "closed-predicate")
+    assert order.verdict is Verdict.PASS, order.sentence
+    assert order.detail["model"] == model

@@ -97,6 +97,23 @@ def test_an_object_that_the_condition_does_not_concern_may_be_absent() -> None:
     assert check(overlapping([insert("x", 1), insert("y", 2)], [ask(ODD, x=1)])).verdict == Verdict.PASS
 
 
+def test_a_bound_selects_integers_above_it() -> None:
+    assert check(successive([insert("x", 3), insert("y", 7)], [ask([">", 3], y=7)])).verdict == Verdict.PASS
+    result = check(overlapping([insert("x", 3)], [ask([">", 3], x=3)]))
+    assert "predicate-mismatch" in result.detail["anomalies"]
+
+
+def test_objects_of_two_tables_have_nothing_to_do_with_each_other() -> None:
+    history = successive([insert("x", 1)], [ask("true")])
+    assert check(history, "strict-serializable").verdict == Verdict.VIOLATION
+    history.key[:] = ["shop", "stock"]
+    assert check(history, "strict-serializable").verdict == Verdict.VACUOUS
+    history.key[:] = ["shop", "shop"]
+    result = check(history, "strict-serializable")
+    assert result.verdict == Verdict.VIOLATION
+    assert "objects where true in shop and did not find shop/x" in result.sentence
+
+
 def test_two_phantoms_are_write_skew_over_conditions() -> None:
     history = overlapping([ask("true"), insert("x", 1)], [ask("true"), insert("y", 1)])
     result = check(history)

@@ -32,6 +32,16 @@ def test_a_transaction_names_its_objects_in_its_steps() -> None:
     assert list(TRANSACTIONS.write_set("txn", None, None)) == []
 
 
+def test_a_transaction_with_a_key_reads_and_writes_the_table_of_that_name() -> None:
+    steps = [["rp", "true", None], ["insert", "a", 1], ["delete", "b"]]
+    assert list(TRANSACTIONS.read_set("txn", "t0", steps)) == ["t0"] == list(TRANSACTIONS.write_set("txn", "t0", steps))
+    assert (
+        list(TRANSACTIONS.write_set("txn", "t0", steps[:1]))
+        == []
+        == list(TRANSACTIONS.read_set("txn", "t0", steps[1:]))
+    )
+
+
 def test_all_keys_of_a_whole_are_one_object() -> None:
     scans = Access(reads=("scan",), whole=True)
     assert list(scans.write_set("write", "k1", 1)) == list(scans.read_set("scan", None, ["", None])) == [None]

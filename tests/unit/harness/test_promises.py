@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from faultline.campaign.planfile import load_plan, shipped_plans
 from faultline.harness.commands import run_command
 from faultline.harness.errors import UsageError
+from faultline.harness.plan import Plan
 from faultline.harness.planning import RunRequest, make_plan
 from faultline.registry import resolve
 
@@ -69,6 +71,7 @@ def refusal(**asked: Any) -> UsageError:
             "puts clocks further apart",
         ),
         ({"system": "transactional-kv", "workload": "write-skew", "options": {"isolation": "snapshot"}}, "each miss"),
+        ({"system": "transactional-kv", "workload": "predicates", "options": {"isolation": "snapshot"}}, "each miss"),
         ({"system": "emergent-leader", "workload": "membership", "options": {"join_attempts": "5"}}, "gives up"),
         (
             {"system": "emergent-leader", "workload": "membership", "options": {"seeds": "4"}, "nodes": 5},
@@ -172,3 +175,23 @@ def test_shipped_plans_ask_for_no_more_than_is_promised_where_they_expect_no_ano
         request = plan.request(cell, 0)
         assert request.beyond_promise is bool(cell.expected)
         make_plan(request, resolve(request))
+
+
+@pytest.mark.parametrize(
+    ("options", "isolation"),
+    [
+        ({}, "strict-serializable"),
+        ({"isolation": "repeatable-read"}, "strong-snapshot-isolation"),
+        ({"isolation": "read-committed"}, "read-committed"),
+        ({"read_from": "any"}, "snapshot-isolation"),
+    ],
+)
+def test_a_workload_of_conditions_is_judged_by_the_isolation_that_the_options_set(
+    options: dict[str, str], isolation: str
+) -> None:
+    def planned(workload: str) -> Plan:
+        request = RunRequest(system="postgresql", world="hosts", workload=workload, options=options, operations=2)
+        return make_plan(request, resolve(request))
+
+    assert planned("predicates").isolation == isolation
+    assert planned("write-skew").isolation is msgspec.UNSET

@@ -44,10 +44,11 @@ lease. Messages later than the `transactions_remembered` latest transactions of 
 ones is forgotten when the log is cut short, and a client that asks is told so, and not that they were rolled back. Old
 versions of values are kept for ever.
 
-*Workloads.* `bank`, `booking`, `txn-append`, `txn-register`, `lost-update` and `write-skew` on `transactional-kv`.
+*Workloads.* `bank`, `booking`, `txn-append`, `txn-register`, `lost-update`, `write-skew` and `predicates` on
+`transactional-kv`.
 
-*Checkers.* `bank`, `booking`, `list-append` and `rw-register` (strict serializability); invariants TPC-I2 to TPC-I9;
-TPC-R44 and TPC-S18 over changes of leaders.
+*Checkers.* `bank`, `booking`, `list-append`, `rw-register` and `closed-predicate` (strict serializability); invariants
+TPC-I2 to TPC-I9; TPC-R44 and TPC-S18 over changes of leaders.
 
 *Planted bugs.* `decision-not-logged`, `votes-with-lost-buffers`, `forgets-its-promise`, `timeout-after-decision`,
 `read-locks-released-early`, `no-read-locks`, `wounds-the-prepared`, `age-inverted`, `first-waiter-only`,

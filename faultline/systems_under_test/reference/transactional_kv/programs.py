@@ -1,6 +1,7 @@
 """The transactions that clients of `transactional-kv` can be asked for, each a short program of reads and writes.
 
     txn        [["r", k, null], ["append", k, e], ["w", k, v]]   these steps, in order; answers them, reads filled in
+    txn        the same on a table, its key: `conditions.py`     inserts, changes and deletes rows, selects by condition
     transfer   {"from", "to", "amount", "opening"}               moves an amount, unless the balance is too small
     balances   {"accounts": [...]}                               answers all balances; null for an unused account
     book       a guest, under the key of a day                   books truck and backhoe if both are free; their guests
@@ -16,6 +17,7 @@ from typing import Any
 
 from faultline.harness.operation import Operation
 from faultline.systems_under_test.patterns.data_partitioning.transaction_client import Program, Read, Refused, Write
+from faultline.systems_under_test.reference.transactional_kv.conditions import steps_on_table
 
 __all__ = ["FUNCTIONS", "INSUFFICIENT_BALANCE", "booking_keys", "carry_out", "only_reads", "program_of"]
 
@@ -31,6 +33,8 @@ def booking_keys(day: str) -> tuple[str, ...]:
 
 
 def _steps(operation: Operation) -> Program:
+    if operation.key:
+        return (yield from steps_on_table(operation.key, operation.value))
     done = []
     for kind, key, value in operation.value:
         if kind == "r":
@@ -114,5 +118,5 @@ def program_of(operation: Operation) -> Callable[[], Program] | None:
 def only_reads(operation: Operation) -> bool:
     """Return whether the transaction cannot write."""
     if operation.f == "txn":
-        return all(kind == "r" for kind, _, _ in operation.value)
+        return all(step[0] in ("r", "rp") for step in operation.value)
     return operation.f in ("balances", "bookings")

@@ -32,7 +32,7 @@ from faultline.systems_under_test.reference.transactional_kv.unreplicated_node i
 
 __all__ = ["TransactionalKv"]
 
-_STRICT = frozenset({"txn-append", "txn-register", "lost-update", "write-skew"})
+_STRICT = frozenset({"txn-append", "txn-register", "lost-update", "write-skew", "predicates"})
 _SERIALIZABLE = _STRICT | {"booking"}
 
 
@@ -58,6 +58,7 @@ class TransactionalKv:
         "high-water-mark",
     )
     functions: tuple[str, ...] = FUNCTIONS
+    answer_forms = ("conditions",)
     usual_workload = "txn-append"
     usual_nodes = 3
     # A transaction over five keys waits for twelve answers one after the other, seven of them behind a flush, or a

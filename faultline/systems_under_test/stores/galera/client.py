@@ -21,13 +21,14 @@ from pymysql.connections import Connection
 
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import CAS_MISMATCH, NOT_CONNECTED, Outcome, OutcomeRegistry, ok
-from faultline.systems_under_test.patterns.data_partitioning.transaction_client import Program, Read, Refused, Write
+from faultline.systems_under_test.patterns.data_partitioning.transaction_client import Read, Refused, Write
 from faultline.systems_under_test.reference.transactional_kv.programs import (
     INSUFFICIENT_BALANCE,
     carry_out,
     program_of,
 )
 from faultline.systems_under_test.stores.client import ForeignAnswer, MemberClient, is_quiet
+from faultline.systems_under_test.stores.conditions import steps_on_table
 
 __all__ = ["FUNCTIONS", "USER", "GaleraClient", "GaleraSession", "NothingCommitted", "open_session", "outcomes"]
 
@@ -46,6 +47,7 @@ _ATTEMPTS = 6
 """The attempts of a transaction that is rolled back because of others."""
 
 _WRITE = "INSERT INTO objects VALUES (%s, %s) ON DUPLICATE KEY UPDATE content = VALUES(content)"
+_RECORD = "INSERT INTO records VALUES (%s, %s, %s) ON DUPLICATE KEY UPDATE value = VALUES(value)"
 _APPEND = """
     INSERT INTO objects VALUES (%s, JSON_ARRAY(%s))
     ON DUPLICATE KEY UPDATE content = JSON_ARRAY_APPEND(content, '$', %s)"""
@@ -215,17 +217,15 @@ def _append(session: GaleraSession, operation: Operation) -> Any:
 
 def _transact(session: GaleraSession, operation: Operation) -> object:
     """Make one attempt of a transaction of several statements."""
-    program = program_of(operation)
-    assert program is not None, f"{operation.f} is one of the system's functions, but has no program"
-    answer = _until_commit(session, program())
+    answer = _until_commit(session, operation)
     session.changes("COMMIT")
     return answer
 
 
-def _until_commit(session: GaleraSession, program: Program) -> object:
+def _until_commit(session: GaleraSession, operation: Operation) -> object:
     try:
         session.changes("BEGIN")
-        return _run(session, program)
+        return _run(session, operation)
     except Refused:
         session.changes("ROLLBACK")
         raise
@@ -236,7 +236,12 @@ def _until_commit(session: GaleraSession, program: Program) -> object:
         raise NothingCommitted(str(error)) from error
 
 
-def _run(session: GaleraSession, program: Program) -> Any:
+def _run(session: GaleraSession, operation: Operation) -> Any:
+    if operation.f == "txn" and operation.key:
+        return steps_on_table(session, operation.key, operation.value, _RECORD)
+    program = program_of(operation)
+    assert program is not None, f"{operation.f} is one of the system's functions, but has no program"
+
     def answer_of(step: Read | Write) -> Any:
         if isinstance(step, Write):
             session.changes(_WRITE, step.key, _encoded(step.value))
@@ -244,7 +249,7 @@ def _run(session: GaleraSession, program: Program) -> Any:
         found = session.rows("SELECT content FROM objects WHERE name = %s", step.key)
         return msgspec.json.decode(found[0][0]) if found else None
 
-    return carry_out(program, answer_of)
+    return carry_out(program(), answer_of)
 
 
 _STATEMENTS: Mapping[str, Callable[[GaleraSession, Operation], Any]] = {

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from faultline.harness.system import OptionDescription, StorePlace
 from faultline.harness.world.ports import READY, NodeStatus
+from faultline.systems_under_test.stores.conditions import RECORDS
 from faultline.systems_under_test.stores.galera.features import FEATURES
 from faultline.systems_under_test.stores.store import RealStore
 
@@ -36,6 +37,7 @@ _TABLES = (
     "CREATE DATABASE IF NOT EXISTS faultline",
     "CREATE TABLE IF NOT EXISTS faultline.objects (name VARCHAR(100) PRIMARY KEY, content LONGTEXT NOT NULL)",
     "CREATE TABLE IF NOT EXISTS faultline.elements (name VARCHAR(100), element BIGINT, PRIMARY KEY (name, element))",
+    f"CREATE TABLE IF NOT EXISTS faultline.records {RECORDS}",
 )
 # The server that carries this out serves no clients, and has not read its own tables yet.
 _ACCOUNTS = """\
@@ -68,6 +70,7 @@ class Galera(RealStore):
     promise = "each row is linearizable (read_mode=causal); transactions are isolated as their options say, no more"
     summary = "MariaDB with Galera from Debian's packages, on hosts"
     functions = ("read", "write", "cas", "add", "append", "txn", "transfer", "balances", "book", "bookings")
+    answer_forms = ("conditions",)
     features = FEATURES
     options: ClassVar[Mapping[str, OptionDescription]] = {
         "isolation": OptionDescription(
@@ -145,6 +148,10 @@ class Galera(RealStore):
         if all(status.detail["size"] == len(statuses) for status in together) and len(together) == len(statuses):
             return "all members are ready"
         return None
+
+    def isolation(self, options: Mapping[str, str]) -> str:
+        """Return read committed: no level of its own holds across members, since reads are not certified."""
+        return "read-committed"
 
     def store_client(
         self, address_of: Callable[[str], str], members: Sequence[str], node: str, options: Mapping[str, str]

@@ -25,15 +25,11 @@ from psycopg.errors import DeadlockDetected, SerializationFailure
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import CAS_MISMATCH, NOT_CONNECTED, Outcome, OutcomeRegistry, info, ok
 from faultline.harness.system import StoreClient
-from faultline.systems_under_test.patterns.data_partitioning.transaction_client import Program, Refused
-from faultline.systems_under_test.reference.transactional_kv.programs import (
-    INSUFFICIENT_BALANCE,
-    only_reads,
-    program_of,
-)
+from faultline.systems_under_test.patterns.data_partitioning.transaction_client import Refused
+from faultline.systems_under_test.reference.transactional_kv.programs import INSUFFICIENT_BALANCE, only_reads
 from faultline.systems_under_test.stores.client import ForeignAnswer, MemberClient
 from faultline.systems_under_test.stores.postgresql.session import Session, open_session
-from faultline.systems_under_test.stores.postgresql.statements import STATEMENTS, run_program
+from faultline.systems_under_test.stores.postgresql.statements import STATEMENTS, run_transaction
 
 __all__ = ["NotCommitted", "PostgresClient", "ReadsAnywhere", "outcomes"]
 
@@ -175,9 +171,7 @@ def _performed(session: Session, operation: Operation, node: str) -> Outcome:
 
 def _transact(session: Session, operation: Operation) -> object:
     """Make one attempt of a transaction of several statements."""
-    program = program_of(operation)
-    assert program is not None, f"{operation.f} is one of the system's functions, but has no program"
-    answer = _until_commit(session, program())
+    answer = _until_commit(session, operation)
     tag = session.tag("COMMIT")
     if tag == "ROLLBACK":
         # A failed transaction stays open until its end, and PostgreSQL then rolls it back even on COMMIT.
@@ -187,10 +181,10 @@ def _transact(session: Session, operation: Operation) -> object:
     return answer
 
 
-def _until_commit(session: Session, program: Program) -> object:
+def _until_commit(session: Session, operation: Operation) -> object:
     try:
         session.tag("BEGIN")
-        return run_program(session, program)
+        return run_transaction(session, operation)
     except (Refused, SerializationFailure, DeadlockDetected):
         session.tag("ROLLBACK")
         raise

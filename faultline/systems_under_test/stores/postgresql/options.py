@@ -22,6 +22,7 @@ __all__ = [
     "USER",
     "hide",
     "host_rules",
+    "isolation_of",
     "make_client",
     "make_folder",
     "make_tables",
@@ -37,6 +38,13 @@ FUNCTIONS = (
     *("txn", "balances", "book", "bookings"),
 )
 """The functions of a client."""
+
+_ISOLATION: Mapping[str, str] = {
+    "serializable": "strict-serializable",
+    "repeatable-read": "strong-snapshot-isolation",
+    "read-committed": "read-committed",
+}
+"""The consistency model of the transactions at the primary, by the option `isolation`."""
 
 OPTIONS: Mapping[str, OptionDescription] = {
     "isolation": OptionDescription(
@@ -63,6 +71,16 @@ as_owner() {
 }
 """
 """A shell function: PostgreSQL refuses to run as root."""
+
+
+def isolation_of(options: Mapping[str, str]) -> str:
+    """Return the consistency model of transactions with these options.
+
+    Transactions that only read see a snapshot at a standby, which may be behind, and together with serializable ones at
+    the primary they need not be serializable.
+    """
+    promised = _ISOLATION[options["isolation"]]
+    return promised if options["read_from"] == "primary" or promised == "read-committed" else "snapshot-isolation"
 
 
 def settings() -> dict[str, str]:

@@ -37,6 +37,7 @@ from faultline.systems_under_test.stores.postgresql.options import (
     USER,
     hide,
     host_rules,
+    isolation_of,
     make_client,
     make_folder,
     make_tables,
@@ -60,6 +61,7 @@ class Patroni(RealStore):
     promise = "transactions are strictly serializable, also across fail-overs (synchronous=on, read_from=primary)"
     summary = "PostgreSQL with Patroni over etcd, from Debian's packages, on hosts"
     functions = FUNCTIONS
+    answer_forms = ("conditions",)
     features = PATRONI_FEATURES
     options: ClassVar[Mapping[str, OptionDescription]] = {
         **OPTIONS,
@@ -136,6 +138,10 @@ class Patroni(RealStore):
             return None
         follows = not statuses.keys().isdisjoint(leaders[0].detail["streaming"])
         return super().serving(statuses) if follows or len(statuses) == 1 else None
+
+    def isolation(self, options: Mapping[str, str]) -> str:
+        """Return the consistency model that transactions keep with these options."""
+        return isolation_of(options)
 
     def store_client(
         self, address_of: Callable[[str], str], members: Sequence[str], node: str, options: Mapping[str, str]

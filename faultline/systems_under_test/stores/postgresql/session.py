@@ -60,7 +60,7 @@ class Session:
         """Return how many rows `statement` changed. Raises ForeignAnswer when the answer is not that of a change."""
         cursor = self.connection.execute(statement, values)
         tag = cursor.statusmessage or ""
-        if not tag.startswith(("INSERT ", "UPDATE ")) or cursor.rowcount < 0:
+        if not tag.startswith(("INSERT ", "UPDATE ", "DELETE ")) or cursor.rowcount < 0:
             raise ForeignAnswer(f"a change was answered with {tag!r:.80}")
         return cursor.rowcount
 

@@ -3,7 +3,7 @@
 An object is a row of `objects`, its value JSON; the elements of a set are rows of `elements`; identifiers come from a
 sequence. Operations on one object are single statements, which PostgreSQL makes atomic at any isolation level.
 Transactions run the same programs of reads and writes as `transactional-kv` does, statement by statement, so that it
-is the isolation level alone that keeps them apart.
+is the isolation level alone that keeps them apart. Those on a table select its rows by a condition (`conditions`).
 """
 
 from __future__ import annotations
@@ -15,16 +15,22 @@ from psycopg.types.json import Jsonb
 
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import CAS_MISMATCH
-from faultline.systems_under_test.patterns.data_partitioning.transaction_client import Program, Read, Refused, Write
-from faultline.systems_under_test.reference.transactional_kv.programs import INSUFFICIENT_BALANCE, carry_out
+from faultline.systems_under_test.patterns.data_partitioning.transaction_client import Read, Refused, Write
+from faultline.systems_under_test.reference.transactional_kv.programs import (
+    INSUFFICIENT_BALANCE,
+    carry_out,
+    program_of,
+)
+from faultline.systems_under_test.stores.conditions import RECORDS, steps_on_table
 from faultline.systems_under_test.stores.postgresql.session import Session
 
-__all__ = ["STATEMENTS", "TABLES", "run_program"]
+__all__ = ["STATEMENTS", "TABLES", "run_transaction"]
 
 TABLES = (
     "CREATE TABLE IF NOT EXISTS objects (key text PRIMARY KEY, value jsonb)",
     "CREATE TABLE IF NOT EXISTS elements (key text, element bigint, PRIMARY KEY (key, element))",
     "CREATE SEQUENCE IF NOT EXISTS ids",
+    f"CREATE TABLE IF NOT EXISTS records {RECORDS}",
 )
 """The tables that `provision` makes."""
 
@@ -39,6 +45,7 @@ _APPEND = "INSERT INTO objects VALUES (%s, %s) ON CONFLICT (key) DO UPDATE SET v
 _INCREMENT = """
     INSERT INTO objects VALUES (%s, %s)
     ON CONFLICT (key) DO UPDATE SET value = to_jsonb(objects.value::bigint + excluded.value::bigint) RETURNING value"""
+_RECORD = "INSERT INTO records VALUES (%s, %s, %s) ON CONFLICT (collection, name) DO UPDATE SET value = excluded.value"
 _MOVE = """
     UPDATE objects SET value = value || jsonb_build_object(
         %s::text, (value->>%s)::bigint - %s, %s::text, (value->>%s)::bigint + %s)
@@ -105,8 +112,12 @@ STATEMENTS: Mapping[str, Callable[[Session, Operation], Any]] = {
 """The operations on one object."""
 
 
-def run_program(session: Session, program: Program) -> Any:
-    """Carry out the reads and writes of a program within the open transaction, and return its answer."""
+def run_transaction(session: Session, operation: Operation) -> Any:
+    """Carry out the statements of `operation` within the open transaction, and return its answer."""
+    if operation.f == "txn" and operation.key:
+        return steps_on_table(session, operation.key, operation.value, _RECORD)
+    program = program_of(operation)
+    assert program is not None, f"{operation.f} is one of the system's functions, but has no program"
 
     def answer_of(step: Read | Write) -> Any:
         if isinstance(step, Write):
@@ -115,4 +126,4 @@ def run_program(session: Session, program: Program) -> Any:
         found = session.rows(_READ_OBJECT, step.key)
         return found[0][0] if found else None
 
-    return carry_out(program, answer_of)
+    return carry_out(program(), answer_of)

@@ -28,6 +28,7 @@ from faultline.systems_under_test.stores.postgresql.options import (
     USER,
     hide,
     host_rules,
+    isolation_of,
     make_client,
     make_folder,
     make_tables,
@@ -50,6 +51,7 @@ class PostgreSQL(RealStore):
     promise = "transactions are strictly serializable (isolation=serializable, read_from=primary); no fail-over"
     summary = "PostgreSQL from Debian's package, one primary with streaming standbys, on hosts"
     functions = FUNCTIONS
+    answer_forms = ("conditions",)
     features = FEATURES
     options: ClassVar[Mapping[str, OptionDescription]] = OPTIONS
     programs: ClassVar[Mapping[str, str]] = PROGRAMS
@@ -106,6 +108,10 @@ class PostgreSQL(RealStore):
         leading = super().serving(statuses)
         streaming = max((status.detail.get("streaming", 0) for status in statuses.values() if status), default=0)
         return leading if streaming == len(statuses) - 1 else None
+
+    def isolation(self, options: Mapping[str, str]) -> str:
+        """Return the consistency model that transactions keep with these options."""
+        return isolation_of(options)
 
     def store_client(
         self, address_of: Callable[[str], str], members: Sequence[str], node: str, options: Mapping[str, str]
