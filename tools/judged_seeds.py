@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import multiprocessing
+import sys
 from collections import Counter
 from collections.abc import Callable
 from time import perf_counter
@@ -13,6 +14,9 @@ from faultline.campaign.matrix import parse_seeds
 __all__ = ["Judge", "judge_seeds", "options"]
 
 BATCH = 250
+
+PROGRESS = 50_000
+"""The seeds after which the progress is told, on standard error."""
 
 Judge = Callable[[range], tuple[list[str], Counter[str]]]
 """A function of seeds that returns a line for each difference, and counts of what was judged."""
@@ -32,7 +36,7 @@ def judge_seeds(judge: Judge, asked: argparse.Namespace) -> int:
     `judge` is called in other processes, so it is a function of a module, or a `partial` of one.
     """
     seeds: range = asked.seeds
-    start, counts, differences = perf_counter(), Counter[str](), 0
+    start, counts, differences, done = perf_counter(), Counter[str](), 0, 0
     batches = [seeds[at : at + BATCH] for at in range(0, len(seeds), BATCH)]
     with multiprocessing.Pool(asked.processes) as pool:
         for found, counted in pool.imap_unordered(judge, batches):
@@ -40,6 +44,9 @@ def judge_seeds(judge: Judge, asked: argparse.Namespace) -> int:
             counts += counted
             for difference in found:
                 print(difference, flush=True)
+            before, done = done, min(done + BATCH, len(seeds))
+            if before // PROGRESS < done // PROGRESS:
+                print(f"{done:,} of {len(seeds):,} seeds", file=sys.stderr, flush=True)
     print(f"{len(seeds)} seeds, {differences} differences, {perf_counter() - start:.0f} s")
     for what, count in sorted(counts.items()):
         print(f"  {what:40} {count}")
