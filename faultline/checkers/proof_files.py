@@ -13,10 +13,16 @@ import msgspec
 from faultline.harness.results import write_whole
 from faultline.harness.untrusted import read_json
 
-__all__ = ["NO_PROOF", "ProofFile"]
+__all__ = ["NO_PROOF", "Header", "ProofFile"]
 
 NO_PROOF = "Give it a file that `faultline check PATH --proof FILE` wrote."
 """The next step for a file that holds no proof."""
+
+
+class Header(msgspec.Struct, frozen=True):
+    """The field that says which kind of proof a file holds."""
+
+    format: str = ""
 
 
 class ProofFile(msgspec.Struct, frozen=True, tag_field="format"):

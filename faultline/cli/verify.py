@@ -44,10 +44,10 @@ def command(path: Path, as_json: bool) -> Sealed:
 def _proof_in(path: Path) -> Proof | TransactionProof:
     """Return the proof in the file, of either kind; raise UsageError when it holds none."""
     from faultline.checkers.linearizability.proof import Proof
-    from faultline.checkers.proof_files import NO_PROOF
+    from faultline.checkers.proof_files import NO_PROOF, Header
     from faultline.checkers.transactions.proof import TransactionProof
     from faultline.harness.untrusted import read_json
 
-    # A union of types decodes as a type does, but has no type of its own for mypy.
-    proof: Proof | TransactionProof = read_json(path, Proof | TransactionProof, next_step=NO_PROOF)  # type: ignore[arg-type]
-    return proof
+    header = read_json(path, Header, next_step=NO_PROOF)
+    is_of_transactions = header.format == TransactionProof.__struct_config__.tag
+    return TransactionProof.read(path) if is_of_transactions else Proof.read(path)

@@ -19,9 +19,11 @@ from faultline.registry import fault_marks, load_system, stores, systems
 
 PACKAGE = Path(faultline.__file__).parent
 
-OTHER_LOGS_AND_ELECTIONS = {
+COLLECTING = {"collected-entries-differed", "entries-stamped-anew"}
+OTHER_LOGS_AND_ELECTIONS = COLLECTING | {
     "commands-batched",
     "fetch-diverged",
+    "follower-brought-in-line",
     "leader-key-expired",
     "lease-expired-read-refused",
     "old-round-vote-answered",
@@ -49,7 +51,7 @@ UNUSED = {
         "late-move-ignored",
         "log-compacted",
     },
-    "transactional-kv": {"commands-batched", "lease-expired-read-refused"},
+    "transactional-kv": COLLECTING | {"commands-batched", "lease-expired-read-refused"},
 }
 """Marks in modules that a system imports for something else: it builds nothing that reaches them."""
 

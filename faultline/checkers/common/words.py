@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from faultline.harness.history import History
 
-__all__ = ["Composite", "client", "counted", "listed", "token", "tokens", "told"]
+__all__ = ["Composite", "client", "counted", "hashable", "listed", "token", "tokens", "told"]
 
 _LONGEST_VALUE = 60
 _LISTED_MAX = 8
@@ -34,6 +36,15 @@ def token(value: Any) -> Any:
     if value is None or (type(value) in _PLAIN) or (isinstance(value, float) and value == value):
         return value
     return value if isinstance(value, Composite) else Composite(json.dumps(value, sort_keys=True, default=_listable))
+
+
+def hashable(value: Any) -> Any:
+    """Return `value` itself when it can be looked up in a dictionary, else its JSON text. True is 1, as in Python."""
+    try:
+        hash(value)
+    except TypeError:
+        return msgspec.json.encode(value, order="deterministic")
+    return value
 
 
 def tokens(values: Sequence[Any]) -> Sequence[Any]:

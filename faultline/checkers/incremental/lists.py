@@ -19,8 +19,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Sequence
 from typing import Any
 
+from faultline.checkers.common.words import hashable
 from faultline.checkers.incremental.dependencies import TRANSACTIONS_MAX, Dependencies, Transaction
-from faultline.checkers.transactions.columns import hashable
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import Outcome
 

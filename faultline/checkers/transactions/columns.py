@@ -23,10 +23,10 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from faultline.checkers.common.words import hashable
 from faultline.harness.errors import UsageError
 from faultline.harness.history import OPEN, History
 
@@ -40,7 +40,6 @@ __all__ = [
     "MicroOperation",
     "TransactionColumns",
     "encode",
-    "hashable",
     "malformed_transaction",
 ]
 
@@ -140,15 +139,6 @@ def malformed_transaction(row: int, cause: str) -> UsageError:
         f"The transaction in row {row} {cause}.",
         'A transaction is a list of micro-operations such as ["append", "x", 1], ["w", "x", 1] and ["r", "x", null].',
     )
-
-
-def hashable(value: Any) -> Any:
-    """Return `value` itself when it can be looked up in a dictionary, else its JSON text."""
-    try:
-        hash(value)
-    except TypeError:
-        return msgspec.json.encode(value, order="deterministic")
-    return value
 
 
 def _triples(rows: list[int], bodies: list[Any], write_name: str) -> tuple[list[str], list[Any], list[Any]]:

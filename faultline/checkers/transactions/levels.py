@@ -87,4 +87,4 @@ LEVELS: Mapping[str, Level] = {
     **_in_orders("snapshot-isolation", forbids=_no_two_misses_in_a_row, keeps=_SAFE, has_versions_in_order=True),
     **_in_orders("serializable", forbids=_any_cycle, keeps=_SAFE, has_versions_in_order=True),
 }
-"""What each level forbids."""
+"""The levels by name, each with the cycles that it forbids."""

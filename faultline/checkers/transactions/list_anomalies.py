@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from faultline.checkers.transactions.columns import FAIL, OK, Booleans, Integers, TransactionColumns, hashable
+from faultline.checkers.common.words import hashable
+from faultline.checkers.transactions.columns import FAIL, OK, Booleans, Integers, TransactionColumns
 from faultline.checkers.transactions.list_versions import GARBAGE, ListVersions
 from faultline.checkers.transactions.observations import Observations, shown
 from faultline.checkers.transactions.updates import lost_updates

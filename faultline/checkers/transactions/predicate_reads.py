@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from faultline.checkers.transactions.columns import FAIL, OK, hashable
+from faultline.checkers.common.words import hashable
+from faultline.checkers.transactions.columns import FAIL, OK
 from faultline.checkers.transactions.observations import Observations, shown
 from faultline.checkers.transactions.predicate_versions import INITIAL, Universe
 from faultline.checkers.transactions.predicates import Predicate

@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from faultline.checkers.transactions.columns import FAIL, TransactionColumns, hashable, malformed_transaction
+from faultline.checkers.common.words import hashable
+from faultline.checkers.transactions.columns import FAIL, TransactionColumns, malformed_transaction
 from faultline.checkers.transactions.observations import Observations, shown
 
 __all__ = ["INITIAL", "KeyOrder", "Universe", "find_universe", "order_key"]

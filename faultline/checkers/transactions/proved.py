@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import msgspec
-
+from faultline.checkers.common.words import hashable
 from faultline.checkers.transactions.certificates import Place, ProvedTransaction
 from faultline.checkers.transactions.levels import LEVELS
 
@@ -14,15 +13,6 @@ __all__ = ["WRITES", "Transactions"]
 
 WRITES: Mapping[str, str] = {"list-append": "append", "rw-register": "w"}
 """The name of a write in each kind of transactions."""
-
-
-def _name(value: Any) -> Any:
-    """Return `value`, or its JSON where it cannot be looked up."""
-    try:
-        hash(value)
-    except TypeError:
-        return msgspec.json.encode(value, order="deterministic")
-    return value
 
 
 class Transactions:
@@ -42,7 +32,7 @@ class Transactions:
                     self.fault = f"row {each.row} read no list"
                 elif f != "r" and value is None and not self.is_list:
                     self.fault = f"row {each.row} writes null"
-                elif f != "r" and self.writers.setdefault((_name(key), _name(value)), (t, s)) != (t, s):
+                elif f != "r" and self.writers.setdefault((hashable(key), hashable(value)), (t, s)) != (t, s):
                     self.fault = f"row {each.row} writes what another write has written"
             if (each.outcome == "ok") is (each.return_ is None) or (
                 each.return_ is not None and each.return_ < each.call
@@ -59,7 +49,7 @@ class Transactions:
         for t, each in enumerate(self.all if unknown else ()):
             for s in range(len(each.steps) if each.outcome == "ok" else 0):
                 for value in self.seen((t, s)):
-                    writer = self.writers.get((_name(each.steps[s][1]), _name(value)), (t, s))[0]
+                    writer = self.writers.get((hashable(each.steps[s][1]), hashable(value)), (t, s))[0]
                     self.committed[writer] |= writer in unknown
 
     def is_place(self, place: Place) -> bool:
@@ -68,11 +58,11 @@ class Transactions:
 
     def key(self, place: Place) -> Any:
         """Return the key of a step."""
-        return _name(self.all[place[0]].steps[place[1]][1])
+        return hashable(self.all[place[0]].steps[place[1]][1])
 
     def value(self, place: Place) -> Any:
         """Return what a step wrote or read."""
-        return _name(self.all[place[0]].steps[place[1]][2])
+        return hashable(self.all[place[0]].steps[place[1]][2])
 
     def is_write(self, place: Place) -> bool:
         """Return whether a step writes."""
@@ -87,7 +77,7 @@ class Transactions:
         value = self.all[place[0]].steps[place[1]][2]
         if not self.is_answer(place) or value is None:
             return []
-        return list(map(_name, value)) if self.is_list else [_name(value)]
+        return list(map(hashable, value)) if self.is_list else [hashable(value)]
 
     def of_key(self, place: Place, steps: range | None = None) -> list[Place]:
         """Return the steps of the same transaction on the same key, in order."""

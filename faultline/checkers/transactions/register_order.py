@@ -23,7 +23,8 @@ from typing import Any
 
 import numpy as np
 
-from faultline.checkers.transactions.columns import NEVER, OK, Integers, TransactionColumns, hashable
+from faultline.checkers.common.words import hashable
+from faultline.checkers.transactions.columns import NEVER, OK, Integers, TransactionColumns
 from faultline.checkers.transactions.components import strongly_connected
 from faultline.checkers.transactions.observations import Observations, shown
 from faultline.checkers.transactions.order import raise_targets

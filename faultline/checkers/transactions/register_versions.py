@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from faultline.checkers.common.words import hashable
 from faultline.checkers.transactions.columns import (
     FAIL,
     OK,
     Booleans,
     Integers,
     TransactionColumns,
-    hashable,
     malformed_transaction,
 )
 

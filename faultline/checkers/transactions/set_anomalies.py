@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from faultline.checkers.transactions.columns import FAIL, TransactionColumns, hashable
+from faultline.checkers.common.words import hashable
+from faultline.checkers.transactions.columns import FAIL, TransactionColumns
 from faultline.checkers.transactions.observations import Observations, shown
 from faultline.checkers.transactions.set_members import SetMembers
 

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from faultline.checkers.common.words import hashable
 from faultline.checkers.transactions.columns import (
     FAIL,
     OK,
     Booleans,
     TransactionColumns,
-    hashable,
     malformed_transaction,
 )
 

@@ -17,7 +17,7 @@ NEW = [*OLD[:2], *(LogEntry(index, 3, DATA, f"new {index}".encode()) for index i
 
 
 STOPPED = (Crash, LogUnusable)
-"""How a log stops when its storage does."""
+"""The errors of a log whose storage has stopped."""
 
 
 def opened(storage: MemoryStorage) -> RestampedLog:
