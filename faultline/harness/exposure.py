@@ -17,7 +17,15 @@ from faultline.harness.history import OPEN, History
 from faultline.harness.outcome import NOT_CONNECTED
 from faultline.harness.run_record import FaultInterval, RunRecord
 
-__all__ = ["UNANSWERED", "Exposure", "FaultExposure", "OperationsInFlight", "exposure", "exposure_parts"]
+__all__ = [
+    "UNANSWERED",
+    "Exposure",
+    "FaultExposure",
+    "OperationsInFlight",
+    "exposure",
+    "exposure_parts",
+    "unread_after",
+]
 
 UNANSWERED = frozenset(
     (NOT_CONNECTED, "timeout", "connection-lost", "connection-loss", "client-raised", "foreign-answer", "read-failed")
@@ -122,8 +130,8 @@ def exposure(record: RunRecord, access: Access, features: Iterable[str] = ()) ->
     """Return the ledger of `record`, a run of a workload with `access` on a system that declares `features`."""
     history = record.history
     outcomes = history.outcome
-    written, read = _written(history, access), _read_after(history, access, record.healed_us)
-    unread = [each for each in written if each not in read]
+    written = _written(history, access)
+    unread = unread_after(history, access, record.healed_us)
     ok, fail = outcomes.count("ok"), outcomes.count("fail")
     unanswered = sum(
         outcome == "fail" and error in UNANSWERED for outcome, error in zip(outcomes, history.error, strict=True)
@@ -141,6 +149,12 @@ def exposure(record: RunRecord, access: Access, features: Iterable[str] = ()) ->
         unread=tuple("the whole" if each is None else each for each in unread[:_NAMED]),
         features={feature: record.marks.get(feature, 0) for feature in features},
     )
+
+
+def unread_after(history: History, access: Access, healed_us: int) -> list[str | None]:
+    """Return the objects with an acknowledged write that no operation invoked after the heal has read."""
+    read = _read_after(history, access, healed_us)
+    return [each for each in _written(history, access) if each not in read]
 
 
 def exposure_parts(figures: Mapping[str, int]) -> list[str]:

@@ -1,9 +1,13 @@
-"""A system is given its time after the heal: a run asks until something is answered, or that time is over."""
+"""A system is given its time after the heal: a run asks until each written object is read, or that time is over."""
 
 from __future__ import annotations
 
+import pytest
+
 from faultline.campaign.engine import default_engine
-from faultline.harness.access import Access
+from faultline.harness import recovery
+from faultline.harness.access import Access, access_of
+from faultline.harness.exposure import exposure
 from faultline.harness.history import History
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import CAS_MISMATCH, Outcome, fail, info, ok
@@ -22,6 +26,20 @@ FINAL = (
 )
 
 
+def plan_of(*operations: PlannedOperation) -> Plan:
+    """Return the plan of a run of these operations."""
+    return Plan(
+        system="toy",
+        workload="toy",
+        seed=0,
+        nodes=("athens",),
+        workers=2,
+        operations=operations,
+        heal_us=HEAL_US,
+        end_us=20_000_000,
+    )
+
+
 def again(*outcomes: Outcome, now_us: int = 2_000_000) -> list[tuple[int, str]]:
     """Return the workers and functions asked again after operations with these outcomes since the heal."""
     history = History()
@@ -30,16 +48,7 @@ def again(*outcomes: Outcome, now_us: int = 2_000_000) -> list[tuple[int, str]]:
     for outcome in outcomes:
         row = history.invoke(Operation(0, "read", "k1"), HEAL_US + 10, 0, "athens")
         history.complete(row, outcome, HEAL_US + 20)
-    plan = Plan(
-        system="toy",
-        workload="toy",
-        seed=0,
-        nodes=("athens",),
-        workers=2,
-        operations=(PlannedOperation(0, 0, "read", "k0"), *FINAL),
-        heal_us=HEAL_US,
-        end_us=20_000_000,
-    )
+    plan = plan_of(PlannedOperation(0, 0, "read", "k0"), *FINAL)
     asked = asked_again(plan, ACCESS, history, healed_us=HEAL_US, now_us=now_us)
     assert all(one.at_us > now_us for one in asked)
     return [(one.worker, one.f) for one in asked]
@@ -58,6 +67,70 @@ def test_an_answer_to_something_asked_after_the_heal_ends_it() -> None:
 def test_a_system_has_its_time_and_no_more() -> None:
     assert again(info("timeout"), now_us=HEAL_US + RECOVERY_US_MAX - 1) != []
     assert again(info("timeout"), now_us=HEAL_US + RECOVERY_US_MAX) == []
+
+
+READS_OF_OBJECTS = (
+    PlannedOperation(0, HEAL_US + 10, "read", "k1"),
+    PlannedOperation(0, HEAL_US + 20, "read", "k2"),
+    PlannedOperation(1, HEAL_US + 30, "read", "k2"),
+    PlannedOperation(1, HEAL_US + 40, "txn", None, [["r", "k3", None], ["r", "k4", None]]),
+    PlannedOperation(1, HEAL_US + 50, "txn", None, [["r", "k4", None], ["w", "k5", 1]]),
+)
+BY_OBJECT = Access(reads=("read", "txn"))
+
+
+def read_again(*written: str, read: str = "k1", now_us: int = 2_000_000) -> list[tuple[str, object]]:
+    """Return the functions and keys, or steps, asked again when `written` were acknowledged and `read` was read."""
+    history = History()
+    for key in written:
+        history.complete(history.invoke(Operation(0, "write", key, 1), HEAL_US - 9, 0, "athens"), ok(None), HEAL_US - 1)
+    row = history.invoke(Operation(0, "read", read), HEAL_US + 10, 0, "athens")
+    history.complete(row, ok(1), HEAL_US + 20)
+    asked = asked_again(plan_of(*READS_OF_OBJECTS), BY_OBJECT, history, healed_us=HEAL_US, now_us=now_us)
+    assert all(one.at_us > now_us for one in asked)
+    return [(one.f, one.key or one.value) for one in asked]
+
+
+def test_a_written_object_that_was_not_read_is_read_again_though_others_were_answered() -> None:
+    assert read_again("k1", "k2") == [("read", "k2")]
+    assert read_again("k1", "k2", now_us=HEAL_US + RECOVERY_US_MAX) == []
+
+
+def test_objects_that_were_read_or_never_written_are_not_read_again() -> None:
+    assert read_again("k1") == []
+    assert read_again() == []
+
+
+def test_a_transaction_that_reads_several_objects_is_asked_once_and_one_that_writes_is_not() -> None:
+    assert read_again("k3", "k4") == [("txn", [["r", "k3", None], ["r", "k4", None]])]
+
+
+def test_an_object_that_no_final_operation_reads_is_not_asked_for() -> None:
+    assert read_again("k9") == []
+
+
+def objects_read() -> tuple[int, int]:
+    """Return how many written objects a run reads after the heal, and how many there are, where leases are long."""
+    request = RunRequest(
+        system="coordinated-kv",
+        workload="counter",
+        faults=("kill",),
+        seed=2,
+        options={"lease_ttl_ms": "2400", "election_timeout_ms": "125"},
+        nodes=9,
+        workers=5,
+        operations=200,
+    )
+    engine = default_engine("simulated")
+    parts = engine.resolve(request)
+    ledger = exposure(engine.simulate(engine.plan(request, parts), parts, False), access_of(parts.workload))
+    return ledger.read_after_heal, ledger.written
+
+
+def test_a_partition_that_is_served_later_than_the_others_is_read_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert objects_read() == (4, 4)
+    monkeypatch.setattr(recovery, "unread_after", lambda *_: [])
+    assert objects_read() == (3, 4)
 
 
 def run(planted_bugs: tuple[str, ...] = (), **options: str) -> tuple[Verdict, str, int]:

@@ -202,7 +202,7 @@ class RealRun:
                 return
 
     def _asks_again(self) -> bool:
-        """Return whether operations are left to do because the system has answered none since the heal."""
+        """Return whether reads are asked again, as nothing was answered since the heal or an object was not read."""
         again = asked_again(
             self.plan,
             access_of(self.parts.workload),
