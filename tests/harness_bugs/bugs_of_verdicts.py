@@ -257,9 +257,9 @@ BUGS = (
     HarnessBug(
         name="unread-writes-suffice",
         breaks="Objects that nothing read after the heal count as read.",
-        place="faultline.harness.exposure:exposure",
-        before="unread = [each for each in written if each not in read]",
-        after="unread = [each for each in written if each in ()]",
+        place="faultline.harness.exposure:unread_after",
+        before="if each not in read]",
+        after="if each in ()]",
         caught_by=_VACUOUS,
     ),
     HarnessBug(
