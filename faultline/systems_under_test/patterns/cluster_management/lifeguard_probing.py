@@ -12,7 +12,8 @@ own.
 
 A suspected member that hears of it answers with a rumour that it is alive, under a higher *incarnation*, a number only
 the member itself may raise. Rumours are compared by incarnation first, then by how bad they are. A member that is
-suspected for a whole suspicion time without an answer is *dead*.
+suspected for a whole suspicion time without an answer is *dead*. The dead are still pinged in their turn, and the
+sender of a ping hears in the answer what it is accused of. So halves that were cut apart find each other again.
 
 A member that is slow itself accuses others wrongly. So each keeps a score of its own health (Lifeguard). Probes that
 fail and rumours that it has to refute make the score worse, answered probes make it better, and all timeouts of the
@@ -27,18 +28,19 @@ while; restarts, when the incarnation goes on where it was or higher.
 *Does not tolerate.* A member that all others cannot reach counts as dead however well it is. An incarnation that a
 restart forgets.
 
-*Workloads.* None: as for gossiped heartbeats, the tests drive clusters of members by hand.
+*Workloads.* `metadata` with `detector=lifeguard`; the tests drive larger clusters of members by hand.
 
-*Checkers.* The tests of HB-R16, HB-I1, HB-I2, HB-I4.
+*Checkers.* `convergence` (the views after the heal); the invariants HB-I1 and HB-I3; the tests of HB-R16 and HB-I4.
 
-*Planted bugs.* In the tests: probes without helpers, and members that never refute.
+*Planted bugs.* `no-refutation`, `suspicion-never-ends` and `condemned-by-old-suspicion` of `gossip`; in the tests,
+probes without helpers.
 
 Sources: Patterns of Distributed Systems ch. 7 (large clusters); Das, Gupta and Motivala, "SWIM: Scalable
 Weakly-consistent Infection-style Process Group Membership Protocol" (DSN 2002) 3 and 4; Dadgar, Phillips and Currey,
 "Lifeguard: local health awareness for more accurate failure detection" (DSN-W 2018) IV. As in memberlist, and unlike in
-the paper, a member marked dead that shows a higher incarnation is alive again. Lifeguard's shortening of the suspicion
-by further accusers is not shown. SWIM without suspicion, as a detector of a running system, is
-`cluster_management.swim_probing`.
+the paper, a member marked dead that shows a higher incarnation is alive again. memberlist exchanges whole states now
+and then, and so tells the dead of their death; here the pings do. Lifeguard's shortening of the suspicion by further
+accusers is not shown. SWIM without suspicion is `cluster_management.swim_probing`.
 """
 
 from __future__ import annotations

@@ -23,12 +23,6 @@ from typing import Any
 import msgspec
 
 from faultline.systems_under_test.patterns.cluster_management.gossip_dissemination import Delta
-from faultline.systems_under_test.patterns.cluster_management.gossip_heartbeats import GossipedHeartbeats
-from faultline.systems_under_test.patterns.cluster_management.lifeguard_probing import Ping as LifeguardPing
-from faultline.systems_under_test.patterns.cluster_management.lifeguard_probing import PingAnswer
-from faultline.systems_under_test.patterns.cluster_management.lifeguard_probing import (
-    PingRequest as LifeguardPingRequest,
-)
 from faultline.systems_under_test.patterns.cluster_management.swim_probing import News
 
 __all__ = [
@@ -164,12 +158,8 @@ MESSAGES: tuple[type[msgspec.Struct], ...] = (
     ReadMetadata,
     ReadView,
     ViewResponse,
-    GossipedHeartbeats,
-    LifeguardPing,
-    LifeguardPingRequest,
-    PingAnswer,
 )
-"""Every message that crosses the network."""
+"""Every message that crosses the network, but for those of the two detectors in `watching`."""
 
 
 class NodeStarted(msgspec.Struct, frozen=True):

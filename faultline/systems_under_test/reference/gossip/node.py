@@ -16,11 +16,8 @@ from faultline.systems_under_test.patterns.cluster_management.gossip_disseminati
     Entry,
     chosen_peers,
 )
-from faultline.systems_under_test.patterns.cluster_management.gossip_heartbeats import GossipHeartBeats
-from faultline.systems_under_test.patterns.cluster_management.lifeguard_probing import SwimMember
 from faultline.systems_under_test.patterns.data_replication.generation_clock import GenerationClock
-from faultline.systems_under_test.patterns.data_replication.heartbeat import HeartBeatMonitor
-from faultline.systems_under_test.reference.gossip.liveness import HEARTBEAT, HeartbeatView
+from faultline.systems_under_test.reference.gossip.liveness import HEARTBEAT, HeartbeatView, MemberWatches
 from faultline.systems_under_test.reference.gossip.messages import (
     Acknowledgement,
     EntryLearned,
@@ -42,7 +39,6 @@ from faultline.systems_under_test.reference.gossip.messages import (
 )
 from faultline.systems_under_test.reference.gossip.options import GossipSettings
 from faultline.systems_under_test.reference.gossip.probing import Probing
-from faultline.systems_under_test.reference.gossip.watching import HeartbeatWatch, LifeguardWatch, MemberWatch
 from faultline.systems_under_test.reference.shared.handler_table import HandlerTable
 
 __all__ = ["ADDRESS", "GossipNode", "Parts"]
@@ -58,9 +54,7 @@ class Parts:
     metadata: Callable[[str, int], ClusterMetadata] = ClusterMetadata
     generation: Callable[[GenerationClock], int] = lambda clock: clock.generation
     choose: Callable[..., list[str]] = chosen_peers
-    heartbeats: type[GossipHeartBeats] = GossipHeartBeats
-    monitor: type[HeartBeatMonitor] = HeartBeatMonitor
-    lifeguard: type[SwimMember] = SwimMember
+    watches: MemberWatches | None = None
 
 
 class GossipNode:
@@ -104,7 +98,8 @@ class GossipNode:
         self.say(ADDRESS, f"{self.ports.node_id}:{generation}")
         self._view = HeartbeatView(self.ports, self._settings)
         self._probing = Probing(self.ports, self._settings, generation, self._peers_by_chance)
-        self._watch = self._new_watch(generation)
+        watches = self._parts.watches
+        self._watch = watches.watch(self.ports, self._members, self._settings, generation) if watches else None
         if self._watch is not None:
             self._handlers.update(self._watch.handlers)
             self._watch.start()
@@ -128,16 +123,6 @@ class GossipNode:
         """Return the nodes that this node takes for up, itself included."""
         judge = self._probing if self._settings.detector == "swim" else self._watch or self._view
         return [node for node in self.metadata.nodes() if node == self.ports.node_id or judge.is_up(node)]
-
-    def _new_watch(self, generation: int) -> MemberWatch | None:
-        given = self.ports, self._members, self._settings, generation
-        match self._settings.detector:
-            case "heartbeats":
-                return HeartbeatWatch(*given, self._parts.heartbeats, self._parts.monitor)
-            case "lifeguard":
-                return LifeguardWatch(*given, self._parts.lifeguard)
-            case _:
-                return None
 
     def _begin_round(self) -> None:
         self._rounds += 1

@@ -25,11 +25,18 @@ from faultline.systems_under_test.patterns.data_replication.generation_clock imp
 from faultline.systems_under_test.patterns.data_replication.heartbeat import HeartBeatMonitor
 from faultline.systems_under_test.reference.gossip.messages import GossipStates
 from faultline.systems_under_test.reference.gossip.node import GossipNode, Parts
+from faultline.systems_under_test.reference.gossip.watching import Watches
 from faultline.systems_under_test.reference.shared.planted_bugs import PlantedBugs
 
 __all__ = ["BUGS"]
 
-BUGS = PlantedBugs("gossip", Parts, pattern="gossip-dissemination", campaign="gossip", caught_by=("convergence",))
+BUGS = PlantedBugs(
+    "gossip",
+    lambda: Parts(watches=Watches()),
+    pattern="gossip-dissemination",
+    campaign="gossip",
+    caught_by=("convergence",),
+)
 _RESTARTS = BUGS.group(campaign="gossip-restarts")
 _HEARTBEATS = BUGS.group(pattern="heartbeat", campaign="gossip-heartbeats", options={"detector": "heartbeats"})
 _LIFEGUARD = BUGS.group(pattern="heartbeat", campaign="gossip-lifeguard", options={"detector": "lifeguard"})
@@ -207,7 +214,7 @@ class _GapAccepted(ClusterMetadata):
         return super()._merge_node(node, Delta(delta.generation, 0, delta.entries))
 
 
-@_HEARTBEATS.plant("generation-not-compared", "HB-M8", part="heartbeats")
+@_HEARTBEATS.plant("generation-not-compared", "HB-M8", part="watches.heartbeats")
 class _GenerationNotCompared(GossipHeartBeats):
     """The counts of heartbeats are compared, and the generation of their server is not.
 
@@ -218,7 +225,7 @@ class _GenerationNotCompared(GossipHeartBeats):
         return heartbeat.count > known.count
 
 
-@_HEARTBEATS.plant("heartbeats-to-all", "HB-M7", part="heartbeats", caught_by=("HB-I4",))
+@_HEARTBEATS.plant("heartbeats-to-all", "HB-M7", part="watches.heartbeats", caught_by=("HB-I4",))
 class _HeartbeatsToAll(GossipHeartBeats):
     """A node sends its heartbeats to all others, not to some.
 
@@ -229,7 +236,7 @@ class _HeartbeatsToAll(GossipHeartBeats):
         return list(self._peers)
 
 
-@_HEARTBEATS.plant("down-for-good", "HB-M6", part="monitor")
+@_HEARTBEATS.plant("down-for-good", "HB-M6", part="watches.monitor")
 class _DownForGood(HeartBeatMonitor):
     """A node that was once taken for down is never taken for up again.
 
@@ -240,7 +247,7 @@ class _DownForGood(HeartBeatMonitor):
         """Leave the mark."""
 
 
-@_LIFEGUARD.plant("no-refutation", "HB-M9", part="lifeguard")
+@_LIFEGUARD.plant("no-refutation", "HB-M9", part="watches.lifeguard")
 class _NoRefutation(SwimMember):
     """A member that hears that it is suspected or dead does not contradict.
 
@@ -251,7 +258,7 @@ class _NoRefutation(SwimMember):
         """Say nothing."""
 
 
-@_LIFEGUARD.plant("suspicion-never-ends", "HB-M10", part="lifeguard", caught_by=("HB-I1",))
+@_LIFEGUARD.plant("suspicion-never-ends", "HB-M10", part="watches.lifeguard", caught_by=("HB-I1",))
 class _SuspicionNeverEnds(SwimMember):
     """A suspected member is never declared dead.
 
@@ -262,7 +269,7 @@ class _SuspicionNeverEnds(SwimMember):
         """Go on suspecting."""
 
 
-@_LIFEGUARD.plant("condemned-by-old-suspicion", "HB-M11", part="lifeguard", caught_by=("HB-I3",))
+@_LIFEGUARD.plant("condemned-by-old-suspicion", "HB-M11", part="watches.lifeguard", caught_by=("HB-I3",))
 class _CondemnedByOldSuspicion(SwimMember):
     """The time of a suspicion is not ended by its refutation: it condemns the member all the same.
 

@@ -25,6 +25,7 @@ from faultline.systems_under_test.reference.gossip.messages import MESSAGES
 from faultline.systems_under_test.reference.gossip.node import GossipNode
 from faultline.systems_under_test.reference.gossip.options import DETECTORS, OPTIONS, GossipSettings
 from faultline.systems_under_test.reference.gossip.planted_bugs import BUGS
+from faultline.systems_under_test.reference.gossip.watching import WATCH_MESSAGES
 
 __all__ = ["Gossip"]
 
@@ -62,7 +63,7 @@ class Gossip:
     options: Mapping[str, OptionDescription] = OPTIONS
     planted_bugs: Mapping[str, PlantedBug] = BUGS.planted_bugs
     features: tuple[Feature, ...] = FEATURES
-    messages: tuple[type[msgspec.Struct], ...] = MESSAGES
+    messages: tuple[type[msgspec.Struct], ...] = (*MESSAGES, *WATCH_MESSAGES)
 
     def node(
         self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], planted_bugs: frozenset[str]

@@ -7,7 +7,10 @@ ports of a node, and report their decisions for the invariants.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
 
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.cluster_management.gossip_heartbeats import (
@@ -25,6 +28,7 @@ from faultline.systems_under_test.patterns.cluster_management.lifeguard_probing 
 )
 from faultline.systems_under_test.patterns.data_replication.heartbeat import HeartBeatMonitor, LocalPause
 from faultline.systems_under_test.patterns.data_replication.phi_accrual import PhiAccrualFailureDetector, PhiParameters
+from faultline.systems_under_test.reference.gossip.liveness import MemberWatch
 from faultline.systems_under_test.reference.gossip.messages import (
     HeartbeatsTold,
     MemberDown,
@@ -35,7 +39,7 @@ from faultline.systems_under_test.reference.gossip.messages import (
 from faultline.systems_under_test.reference.gossip.options import GossipSettings
 from faultline.systems_under_test.reference.shared.handler_table import Handlers
 
-__all__ = ["HeartbeatWatch", "LifeguardWatch", "MemberWatch"]
+__all__ = ["WATCH_MESSAGES", "HeartbeatWatch", "LifeguardWatch", "Watches"]
 
 _ROUNDS_TO_BE_HEARD = 2
 """The rounds in which a peer's heartbeat is expected: not every round of others brings it."""
@@ -44,19 +48,29 @@ _PAUSE_ROUNDS = 5
 """The rounds that a node must have missed to take itself for the one that slept."""
 
 
-class MemberWatch(Protocol):
-    """A judge of the members that has messages of its own, with their handlers."""
+WATCH_MESSAGES: tuple[type[msgspec.Struct], ...] = (GossipedHeartbeats, Ping, PingRequest, PingAnswer)
+"""The messages of both."""
 
-    handlers: Handlers
 
-    def start(self) -> None:
-        """Begin to watch."""
+@dataclass(frozen=True, slots=True)
+class Watches:
+    """The classes that both judges are built from; implements `MemberWatches`."""
 
-    def begin_round(self) -> None:
-        """Do what is due once in a round of the node."""
+    heartbeats: type[GossipHeartBeats] = GossipHeartBeats
+    monitor: type[HeartBeatMonitor] = HeartBeatMonitor
+    lifeguard: type[SwimMember] = SwimMember
 
-    def is_up(self, node: str) -> bool:
-        """Return whether `node` is taken for up."""
+    def watch(
+        self, ports: Ports, members: tuple[NodeId, ...], settings: GossipSettings, generation: int
+    ) -> MemberWatch | None:
+        """Return the judge that the options ask for; None when it is none of these."""
+        match settings.detector:
+            case "heartbeats":
+                return HeartbeatWatch(ports, members, settings, generation, self.heartbeats, self.monitor)
+            case "lifeguard":
+                return LifeguardWatch(ports, members, settings, generation, self.lifeguard)
+            case _:
+                return None
 
 
 class HeartbeatWatch:
