@@ -3,6 +3,7 @@
     python tools/random_clean_runs.py --runs 20000 --seed 1 --processes 2
     python tools/random_clean_runs.py --runs 1 --first 4711          one run again, by its number
     python tools/random_clean_runs.py --weather stale=0.01            the same runs in this weather
+    python tools/random_clean_runs.py --system gossip --option detector=lifeguard      with this option in each run
 
 Every run has a number, and follows from that number and `--seed` alone: system, workload, fault sets and the seed of
 the run are drawn, and drawn again where planning refuses them; the rest is the universe of that seed
@@ -70,6 +71,7 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
     refused: int
     processor_s: float
     weather: Settings
+    options: dict[str, str]
 
 
 def main() -> int:
@@ -100,16 +102,20 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--system", choices=sorted(systems()), help="draw this system only")
     parser.add_argument("--weather", action="append", default=[], metavar="NAME=VALUE", help="in every universe")
+    parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="of --system, in each run")
     parser.add_argument("--every", type=int, default=500, help="print the progress after that many runs")
     parser.add_argument("--record", type=Path, default=RECORD)
-    return parser.parse_args()
+    arguments = parser.parse_args()
+    if arguments.option and not arguments.system:
+        parser.error("--option needs --system: the systems have options of their own")
+    return arguments
 
 
 def _all_runs(arguments: argparse.Namespace) -> Iterator[Ran]:
     """Yield every run in the order of the numbers."""
     numbers = range(arguments.first, arguments.first + arguments.runs)
-    weather = as_options(tuple(arguments.weather), "--weather")
-    tasks = [(arguments.seed, number, arguments.system or "", weather) for number in numbers]
+    weather, options = as_options(tuple(arguments.weather), "--weather"), as_options(tuple(arguments.option))
+    tasks = [(arguments.seed, number, arguments.system or "", weather, options) for number in numbers]
     if arguments.processes == 1:
         yield from map(_run_task, tasks)
         return
@@ -124,7 +130,7 @@ def _processor_s() -> float:
     return sum(os.times()[:4])
 
 
-def _run_task(task: tuple[int, int, str, Settings]) -> Ran:
+def _run_task(task: tuple[int, int, str, Settings, dict[str, str]]) -> Ran:
     return run_number(*task)
 
 
@@ -138,6 +144,7 @@ def _totals(arguments: argparse.Namespace, ran: list[Ran], processor_s: float) -
         refused=sum(one.refused for one in ran),
         processor_s=round(processor_s, 1),
         weather=as_options(tuple(arguments.weather), "--weather"),
+        options=as_options(tuple(arguments.option)),
     )
 
 
@@ -149,13 +156,17 @@ def _in_words(ran: list[Ran]) -> str:
     return ", ".join(f"{count} {name}" for name, count in _counted(one.verdict.value for one in ran).items())
 
 
-def run_number(seed: int, number: int, system: str = "", weather: Settings | None = None) -> Ran:
-    """Return the run `number` of the random campaign `seed`, of `system` if one is named, with `weather` if given."""
+def run_number(
+    seed: int, number: int, system: str = "", weather: Settings | None = None, options: dict[str, str] | None = None
+) -> Ran:
+    """Return the run `number` of the random campaign `seed`: of `system`, with `weather` and `options`, if given."""
     engine, refused = default_engine("simulated"), 0
     for attempt in range(_DRAWS_MAX):
         request = draw(Random(f"{seed}/{number}/{attempt}"), system)
         if weather:
             request = msgspec.structs.replace(request, weather={**weather})
+        if options:
+            request = msgspec.structs.replace(request, options=options)
         try:
             parts = engine.resolve(request)
             plan = engine.plan(request, parts)

@@ -16,6 +16,8 @@ VARIANTS: tuple[dict[str, str], ...] = (
     {"exchange": "checksum"},
     {"detector": "swim"},
     {"detector": "phi-accrual"},
+    {"detector": "heartbeats"},
+    {"detector": "lifeguard"},
     {"peers": "least-contacted"},
 )
 SEEDS_MAX = 100

@@ -33,6 +33,21 @@ def test_a_draw_follows_from_its_seed_alone() -> None:
 
 
 @pytest.mark.slow
+def test_an_option_is_set_in_every_run_of_its_system() -> None:
+    ran = [run_number(1, number, "gossip", options={"detector": "lifeguard"}) for number in range(2)]
+    assert all("--option detector=lifeguard" in one.command and one.verdict is Verdict.PASS for one in ran)
+
+
+def test_options_without_a_system_are_refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["random_clean_runs.py", "--option", "detector=lifeguard"])
+    with pytest.raises(SystemExit):
+        main()
+    assert "--option needs --system" in capsys.readouterr().err
+
+
+@pytest.mark.slow
 def test_the_record_ends_with_what_came_of_all_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

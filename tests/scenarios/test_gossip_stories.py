@@ -108,7 +108,7 @@ def test_a_node_that_restarts_is_found_under_its_new_address_by_everybody() -> N
 
 
 @pytest.mark.rows("GO-S11", "GO-R23", "GO-I6")
-@pytest.mark.parametrize("detector", ["fixed", "phi-accrual", "swim"])
+@pytest.mark.parametrize("detector", ["fixed", "phi-accrual", "swim", "heartbeats"])
 def test_a_node_that_was_away_is_taken_for_down_and_for_up_again(detector: str) -> None:
     cluster = GossipCluster(3, detector=detector)
     cluster.rounds(6)
@@ -120,6 +120,35 @@ def test_a_node_that_was_away_is_taken_for_down_and_for_up_again(detector: str) 
     cluster.heal()
     cluster.rounds(12)
     assert all(node.up() == sorted(cluster.members) for node in cluster.nodes.values())
+
+
+@pytest.mark.rows("GO-S11", "GO-I6", "HB-I1", "HB-I2")
+def test_a_node_that_dies_is_down_for_all_others_in_time_and_up_when_it_is_back() -> None:
+    for detector in ("heartbeats", "lifeguard"):
+        cluster = GossipCluster(5, detector=detector, down_after_ms="500")
+        cluster.rounds(6)
+        cluster.kill("cyrene")
+        cluster.rounds(25)
+        others = [node for name, node in cluster.nodes.items() if name != "cyrene"]
+        assert all(node.up() == ["athens", "byzantium", "delphi", "ephesus"] for node in others)
+        cluster.start("cyrene")
+        cluster.rounds(15)
+        assert all(node.up() == sorted(cluster.members) for node in cluster.nodes.values())
+        assert cluster.broken() == []
+
+
+@pytest.mark.rows("HB-I2", "HB-R16")
+def test_halves_that_took_each_other_for_dead_find_each_other_after_the_heal_under_lifeguard() -> None:
+    cluster = GossipCluster(5, detector="lifeguard", down_after_ms="200")
+    cluster.rounds(6)
+    cluster.split("athens", "byzantium")
+    cluster.rounds(60)
+    assert cluster.nodes["athens"].up() == ["athens", "byzantium"]
+    assert cluster.nodes["ephesus"].up() == ["cyrene", "delphi", "ephesus"]
+    cluster.heal()
+    cluster.rounds(18)
+    assert all(node.up() == sorted(cluster.members) for node in cluster.nodes.values())
+    assert cluster.broken() == []
 
 
 @pytest.mark.rows("GO-R24")

@@ -18,7 +18,6 @@ COMMAND_LINE = tuple(
 """Tables of the patterns, for `faultline list` and `faultline show`; no system has a use for them."""
 
 _REPLICATION = "faultline.systems_under_test.patterns.data_replication"
-_MEMBERSHIP = "faultline.systems_under_test.patterns.cluster_management"
 _COMMUNICATION = "faultline.systems_under_test.patterns.node_communication"
 _THREADS = "faultline.systems_under_test.threads"
 
@@ -32,8 +31,6 @@ DRIVEN_BY_NO_SYSTEM = {
     f"{_REPLICATION}.logged_store": "consistent-core: its store of one server, without replication",
     f"{_REPLICATION}.versioned_value_on_disk": "consistent-core: store=versioned with the versions in a file",
     f"{_REPLICATION}.wal_request_consumer": "consistent-core: the lone server's way from a request to the log",
-    f"{_MEMBERSHIP}.gossip_heartbeats": "gossip: detector=heartbeats",
-    f"{_MEMBERSHIP}.lifeguard_probing": "gossip: detector=lifeguard",
     f"{_THREADS}.threaded_update_queue": "consistent-core in the local world: the update queue on threads",
     f"{_THREADS}.work_queues": "consistent-core in the local world: the queue between those threads",
 }

@@ -15,6 +15,8 @@ from faultline.systems_under_test.patterns.cluster_management.lifeguard_probing 
     Ping,
     PingAnswer,
     PingRequest,
+    Rumour,
+    Standing,
     SwimMember,
     SwimTiming,
 )
@@ -34,7 +36,7 @@ class SwimCluster:
         self.cut: set[tuple[str, str]] = set()
         self.delays_us: dict[str, int] = {}
         self.sent: list[tuple[str, str, Any]] = []
-        self.changes: list[tuple[str, str, bool]] = []
+        self.believed: list[tuple[str, Rumour]] = []
         self.members: dict[NodeId, SwimMember] = {}
         for name in self.names:
             self.start(name, 0)
@@ -46,7 +48,7 @@ class SwimCluster:
             _Timers(self, name),
             Draws(f"{name} {incarnation}"),
             lambda to, message: self.send(name, to, message),
-            lambda server, up: self.changes.append((name, server, up)),
+            lambda rumour: self.believed.append((name, rumour)),
             SwimTiming(),
             incarnation,
         )
@@ -85,7 +87,10 @@ class SwimCluster:
         self.now_us = end_us
 
     def dead_by_someone(self) -> set[str]:
-        return {server for _, server, up in self.changes if not up}
+        return {rumour.server for _, rumour in self.deaths()}
+
+    def deaths(self) -> list[tuple[str, Rumour]]:
+        return [(name, rumour) for name, rumour in self.believed if rumour.standing is Standing.DEAD]
 
 
 class _Timers:

@@ -43,7 +43,7 @@ def test_a_member_that_dies_is_marked_dead_by_all_others_and_nobody_else_is(size
     dead = cluster.names[1]
     cluster.kill(dead)
     cluster.pass_time(60 * SECOND_US)
-    assert {name for name, server, up in cluster.changes if server == dead and not up} == set(cluster.members)
+    assert {name for name, rumour in cluster.deaths() if rumour.server == dead} == set(cluster.members)
     assert cluster.dead_by_someone() == {dead}
 
 
@@ -92,6 +92,29 @@ def test_a_member_that_was_away_for_three_seconds_refutes_the_suspicion(kind: ty
     standings = {cluster.members[name].standing(away) for name in cluster.names if name != away}
     assert (standings == {Standing.ALIVE}) == survives
     assert (cluster.members[away].incarnation > 0) == survives
+
+
+@pytest.mark.rows("HB-I2")
+def test_two_halves_that_took_each_other_for_dead_find_each_other_after_the_heal() -> None:
+    cluster = SwimCluster(6)
+    one, other = cluster.names[:3], cluster.names[3:]
+    cluster.cut = {pair for a in one for b in other for pair in ((a, b), (b, a))}
+    cluster.pass_time(200 * SECOND_US)
+    assert {cluster.members[a].standing(b) for a in one for b in other} == {Standing.DEAD}
+    cluster.cut = set()
+    cluster.pass_time(40 * SECOND_US)
+    standings = {cluster.members[a].standing(b) for a in cluster.names for b in cluster.names if a != b}
+    assert standings == {Standing.ALIVE}
+
+
+def test_every_rumour_that_is_believed_is_told_once() -> None:
+    cluster = SwimCluster(3)
+    cluster.believed.clear()
+    member, server = cluster.members[cluster.names[0]], cluster.names[1]
+    for incarnation, said in ((4, Standing.DEAD), (4, Standing.DEAD), (5, Standing.SUSPECTED), (5, Standing.ALIVE)):
+        member.handle_ping(cluster.names[2], Ping(1, [Rumour(server, incarnation, said)]))
+    told = [(name, rumour.incarnation, rumour.standing) for name, rumour in cluster.believed]
+    assert told == [(cluster.names[0], 4, Standing.DEAD), (cluster.names[0], 5, Standing.SUSPECTED)]
 
 
 def test_a_rumour_of_an_older_incarnation_changes_nothing_and_the_worse_of_one_incarnation_wins() -> None:

@@ -27,11 +27,11 @@ restarts.
 *Does not tolerate.* A generation that a restart forgets: keep it in a `GenerationClock` of its own. Members that join:
 the list is fixed here; Gossip Dissemination is for membership that changes.
 
-*Workloads.* None: no system of this size runs in the simulated world; the tests crank up to several hundred servers.
+*Workloads.* `metadata` with `detector=heartbeats`, on up to nine nodes; the tests crank several hundred servers.
 
-*Checkers.* The tests of HB-S12, HB-I1, HB-I2, HB-I4.
+*Checkers.* `convergence` (the views after the heal); the invariants HB-I1, HB-I3 and HB-I4; the tests of HB-S12.
 
-*Planted bugs.* In the tests: heartbeats from all to all (HB-M7), a restart whose generation is ignored.
+*Planted bugs.* `generation-not-compared`, `heartbeats-to-all` and `down-for-good` of `gossip`.
 
 Sources: Patterns of Distributed Systems ch. 7 (large clusters) and 11 (Cassandra); van Renesse, Minsky and Hayden, "A
 Gossip-Style Failure Detection Service" (1998) 3; Hayashibara et al. (2004) for the suspicion.

@@ -12,7 +12,8 @@ own.
 
 A suspected member that hears of it answers with a rumour that it is alive, under a higher *incarnation*, a number only
 the member itself may raise. Rumours are compared by incarnation first, then by how bad they are. A member that is
-suspected for a whole suspicion time without an answer is *dead*.
+suspected for a whole suspicion time without an answer is *dead*. The dead are still pinged in their turn, and the
+sender of a ping hears in the answer what it is accused of. So halves that were cut apart find each other again.
 
 A member that is slow itself accuses others wrongly. So each keeps a score of its own health (Lifeguard). Probes that
 fail and rumours that it has to refute make the score worse, answered probes make it better, and all timeouts of the
@@ -27,18 +28,19 @@ while; restarts, when the incarnation goes on where it was or higher.
 *Does not tolerate.* A member that all others cannot reach counts as dead however well it is. An incarnation that a
 restart forgets.
 
-*Workloads.* None: as for gossiped heartbeats, the tests drive clusters of members by hand.
+*Workloads.* `metadata` with `detector=lifeguard`; the tests drive larger clusters of members by hand.
 
-*Checkers.* The tests of HB-R16, HB-I1, HB-I2, HB-I4.
+*Checkers.* `convergence` (the views after the heal); the invariants HB-I1 and HB-I3; the tests of HB-R16 and HB-I4.
 
-*Planted bugs.* In the tests: probes without helpers, and members that never refute.
+*Planted bugs.* `no-refutation`, `suspicion-never-ends` and `condemned-by-old-suspicion` of `gossip`; in the tests,
+probes without helpers.
 
 Sources: Patterns of Distributed Systems ch. 7 (large clusters); Das, Gupta and Motivala, "SWIM: Scalable
 Weakly-consistent Infection-style Process Group Membership Protocol" (DSN 2002) 3 and 4; Dadgar, Phillips and Currey,
 "Lifeguard: local health awareness for more accurate failure detection" (DSN-W 2018) IV. As in memberlist, and unlike in
-the paper, a member marked dead that shows a higher incarnation is alive again. Lifeguard's shortening of the suspicion
-by further accusers is not shown. SWIM without suspicion, as a detector of a running system, is
-`cluster_management.swim_probing`.
+the paper, a member marked dead that shows a higher incarnation is alive again. memberlist exchanges whole states now
+and then, and so tells the dead of their death; here the pings do. Lifeguard's shortening of the suspicion by further
+accusers is not shown. SWIM without suspicion is `cluster_management.swim_probing`.
 """
 
 from __future__ import annotations
@@ -118,7 +120,7 @@ class SwimTiming(msgspec.Struct, frozen=True, kw_only=True):
 class SwimMember:
     """One member: `start` it and hand it what arrives.
 
-    `on_change` hears which members are marked dead or alive again.
+    `on_news` hears each rumour that this member believes from now on.
     """
 
     def __init__(
@@ -128,7 +130,7 @@ class SwimMember:
         timers: Timers,
         random: RandomSource,
         send: Callable[[NodeId, msgspec.Struct], None],
-        on_change: Callable[[str, bool], None],
+        on_news: Callable[[Rumour], None],
         timing: SwimTiming,
         incarnation: int = 0,
     ) -> None:
@@ -141,7 +143,7 @@ class SwimMember:
         self._timers = timers
         self._random = random
         self._send = send
-        self._on_change = on_change
+        self._on_news = on_news
         self._timing = timing
         self._round: list[str] = []
         self._number = 0
@@ -160,6 +162,11 @@ class SwimMember:
         """Return the standing of `server`, as this member believes."""
         return self._known[server].standing
 
+    @property
+    def suspicion_us(self) -> int:
+        """The time that this member gives a suspected one to refute the suspicion, longer where it is slow itself."""
+        return (self.health + 1) * self._timing.suspicion_us
+
     def _probe(self) -> None:
         self._number += 1
         self._probe_number = self._number
@@ -173,19 +180,20 @@ class SwimMember:
 
     def _next_target(self) -> str | None:
         """Return the next member of this round; a new round begins in a new order."""
+        # The dead stay in the round: two halves that were cut apart took each other for dead, and meet no other way.
         if not self._round:
-            self._round = self._drawn([name for name, known in self._known.items() if known.standing != Standing.DEAD])
+            self._round = self._drawn(list(self._known))
         return self._round.pop() if self._round else None
 
     def _ask_helpers(self) -> None:
-        if self._target is not None:
+        if self._target is not None and self.standing(self._target) is not Standing.DEAD:
             for helper in self._helpers(self._target):
                 self._send(NodeId(helper), PingRequest(self._probe_number, self._target, self._rumours()))
 
     def _end_period(self) -> None:
-        if self._target is not None:
+        # A member that is known to be dead says nothing about the health of the one that probes it.
+        if self._target is not None and (known := self._known[self._target]).standing is not Standing.DEAD:
             self.health = min(HEALTH_MAX, self.health + 1)
-            known = self._known[self._target]
             if known.standing is Standing.ALIVE:
                 self._learn(Rumour(known.server, known.incarnation, Standing.SUSPECTED))
         self._relayed = {number: origin for number, origin in self._relayed.items() if number > self._probe_number}
@@ -198,7 +206,7 @@ class SwimMember:
     def handle_ping(self, source: NodeId, ping: Ping) -> None:
         """Learn the rumours of the ping, and answer it."""
         self._learn_all(ping.rumours)
-        self._send(source, PingAnswer(ping.number, self._rumours()))
+        self._send(source, PingAnswer(ping.number, self._rumours_for(source)))
 
     def handle_ping_request(self, source: NodeId, request: PingRequest) -> None:
         """Ping for another member, under a number of this member's own."""
@@ -230,10 +238,9 @@ class SwimMember:
             return
         self._known[rumour.server] = rumour
         self._spread(rumour)
+        self._on_news(rumour)
         if rumour.standing is Standing.SUSPECTED:
-            self._timers.after((self.health + 1) * self._timing.suspicion_us, lambda: self._condemn(rumour))
-        elif (rumour.standing is Standing.DEAD) != (known.standing is Standing.DEAD):
-            self._on_change(rumour.server, rumour.standing is Standing.ALIVE)
+            self._timers.after(self.suspicion_us, lambda: self._condemn(rumour))
 
     def _condemn(self, suspicion: Rumour) -> None:
         """Declare the member dead after the suspicion time, unless it has refuted the suspicion."""

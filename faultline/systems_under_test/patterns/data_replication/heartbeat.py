@@ -232,6 +232,10 @@ class HeartBeatMonitor:
                 self._down.append(server)
                 self._on_change(server, False)
 
+    def patience_us(self, server: str) -> int:
+        """Return for how long `server` may stay silent from now on."""
+        return self._detectors[server].check()
+
     def down(self) -> tuple[str, ...]:
         """Return the servers that are marked down, in the order in which they were."""
         return tuple(self._down)

@@ -7,8 +7,9 @@ failure detector for each peer decides how long a silence may be. The views of t
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Protocol
 
-from faultline.harness.world.ports import Ports
+from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.data_replication.heartbeat import (
     FailureDetector,
     PauseAwareFailureDetector,
@@ -16,11 +17,36 @@ from faultline.systems_under_test.patterns.data_replication.heartbeat import (
 )
 from faultline.systems_under_test.patterns.data_replication.phi_accrual import PhiAccrualFailureDetector, PhiParameters
 from faultline.systems_under_test.reference.gossip.options import GossipSettings
+from faultline.systems_under_test.reference.shared.handler_table import Handlers
 
-__all__ = ["HEARTBEAT", "HeartbeatView"]
+__all__ = ["HEARTBEAT", "HeartbeatView", "MemberWatch", "MemberWatches"]
 
 HEARTBEAT = "heartbeat"
 """The key under which a node says how many rounds it has begun."""
+
+
+class MemberWatch(Protocol):
+    """A judge of the members that has messages of its own, with their handlers."""
+
+    handlers: Handlers
+
+    def start(self) -> None:
+        """Begin to watch."""
+
+    def begin_round(self) -> None:
+        """Do what is due once in a round of the node."""
+
+    def is_up(self, node: str) -> bool:
+        """Return whether `node` is taken for up."""
+
+
+class MemberWatches(Protocol):
+    """The maker of such judges."""
+
+    def watch(
+        self, ports: Ports, members: tuple[NodeId, ...], settings: GossipSettings, generation: int
+    ) -> MemberWatch | None:
+        """Return the judge that the options ask for; None when it has no messages of its own."""
 
 
 class HeartbeatView:

@@ -11,6 +11,9 @@ Marks that nodes report with `sometimes`:
 | digests-equal | two nodes found that they know the same |
 | node-marked-down | a node took another one for down |
 | node-marked-up | a node that had been taken for down was heard of again |
+| earlier-life-ignored | a heartbeat came of the time before its node was restarted |
+| member-suspected | a member that answered no probe was suspected, or a node was told so |
+| suspicion-refuted | a node was told that it is suspected or dead, and contradicted |
 """
 
 from __future__ import annotations
@@ -32,8 +35,13 @@ __all__ = [
     "GossipReply",
     "GossipStates",
     "GossipWhole",
+    "HeartbeatsTold",
+    "MemberDown",
+    "MemberUp",
+    "MembersJudged",
     "NewsMessage",
     "NodeStarted",
+    "PatienceBegun",
     "Ping",
     "PingRequest",
     "ReadMetadata",
@@ -151,7 +159,7 @@ MESSAGES: tuple[type[msgspec.Struct], ...] = (
     ReadView,
     ViewResponse,
 )
-"""Every message that crosses the network."""
+"""Every message that crosses the network, but for those of the two detectors in `watching`."""
 
 
 class NodeStarted(msgspec.Struct, frozen=True):
@@ -184,3 +192,44 @@ class RoundBegun(msgspec.Struct, frozen=True):
 
     peers: tuple[str, ...]
     most: int
+
+
+class HeartbeatsTold(msgspec.Struct, frozen=True):
+    """Trace: the node sent a part of its table of heartbeats to `peers`, of at most so many rows to each."""
+
+    peers: tuple[str, ...]
+    rows: int
+    peers_max: int
+    rows_max: int
+
+
+class PatienceBegun(msgspec.Struct, frozen=True):
+    """Trace: the node takes `member` for down when no sign of its life comes within `patience_us`.
+
+    A later report about `member` takes the place of this one. `now_us` is the time by the node's monotonic clock.
+    """
+
+    member: str
+    patience_us: int
+    now_us: int
+
+
+class MembersJudged(msgspec.Struct, frozen=True):
+    """Trace: the node has looked for members to take for down, as it does every `interval_us`."""
+
+    interval_us: int
+    now_us: int
+
+
+class MemberUp(msgspec.Struct, frozen=True):
+    """Trace: the node takes `member` for up again, or suspects it no more."""
+
+    member: str
+
+
+class MemberDown(msgspec.Struct, frozen=True):
+    """Trace: the node takes `member` for down, by its own judgement or because another node said so."""
+
+    member: str
+    now_us: int
+    is_told: bool = False

@@ -17,7 +17,7 @@ from faultline.systems_under_test.patterns.cluster_management.gossip_disseminati
     chosen_peers,
 )
 from faultline.systems_under_test.patterns.data_replication.generation_clock import GenerationClock
-from faultline.systems_under_test.reference.gossip.liveness import HEARTBEAT, HeartbeatView
+from faultline.systems_under_test.reference.gossip.liveness import HEARTBEAT, HeartbeatView, MemberWatches
 from faultline.systems_under_test.reference.gossip.messages import (
     Acknowledgement,
     EntryLearned,
@@ -54,6 +54,7 @@ class Parts:
     metadata: Callable[[str, int], ClusterMetadata] = ClusterMetadata
     generation: Callable[[GenerationClock], int] = lambda clock: clock.generation
     choose: Callable[..., list[str]] = chosen_peers
+    watches: MemberWatches | None = None
 
 
 class GossipNode:
@@ -61,6 +62,7 @@ class GossipNode:
 
     def __init__(self, ports: Ports, members: tuple[NodeId, ...], settings: GossipSettings, parts: Parts) -> None:
         self.ports = ports
+        self._members = members
         self._seeds = [member for member in members[: settings.seeds] if member != ports.node_id]
         self._settings = settings
         self._parts = parts
@@ -96,6 +98,11 @@ class GossipNode:
         self.say(ADDRESS, f"{self.ports.node_id}:{generation}")
         self._view = HeartbeatView(self.ports, self._settings)
         self._probing = Probing(self.ports, self._settings, generation, self._peers_by_chance)
+        watches = self._parts.watches
+        self._watch = watches.watch(self.ports, self._members, self._settings, generation) if watches else None
+        if self._watch is not None:
+            self._handlers.update(self._watch.handlers)
+            self._watch.start()
         self.ports.timers.every(self._settings.gossip_interval_us, self._begin_round)
 
     def receive(self, source: NodeId, message: Any) -> None:
@@ -114,8 +121,8 @@ class GossipNode:
 
     def up(self) -> list[str]:
         """Return the nodes that this node takes for up, itself included."""
-        judge = self._probing.is_up if self._settings.detector == "swim" else self._view.is_up
-        return [node for node in self.metadata.nodes() if node == self.ports.node_id or judge(node)]
+        judge = self._probing if self._settings.detector == "swim" else self._watch or self._view
+        return [node for node in self.metadata.nodes() if node == self.ports.node_id or judge.is_up(node)]
 
     def _begin_round(self) -> None:
         self._rounds += 1
@@ -128,7 +135,9 @@ class GossipNode:
             self.ports.network.send(NodeId(peer), self._opening())
 
     def _judge_and_be_heard(self) -> None:
-        if self._settings.detector == "swim":
+        if self._watch is not None:
+            self._watch.begin_round()
+        elif self._settings.detector == "swim":
             self._probing.begin_period(self.metadata.nodes())
         elif self._settings.detector != "none":
             self.say(HEARTBEAT, self._rounds)
@@ -217,7 +226,7 @@ class GossipNode:
         for owner, key, entry in self.metadata.merge(states):
             generation = self.metadata.states[owner].generation
             self.ports.trace.emit(EntryLearned(owner, key, generation, entry.version, _checksum(entry)))
-            if key in (HEARTBEAT, ADDRESS):
+            if self._watch is None and key in (HEARTBEAT, ADDRESS):
                 self._view.heard(owner)
 
     def _mark_special_cases(self, states: Mapping[str, Delta]) -> None:

@@ -8,10 +8,10 @@ from faultline.harness.errors import UsageError
 from faultline.systems_under_test.patterns.data_replication.phi_accrual import PhiParameters
 from faultline.systems_under_test.reference.shared.settings import Choice, Milliseconds, Number, Settings, options_of
 
-__all__ = ["OPTIONS", "GossipSettings"]
+__all__ = ["DETECTORS", "OPTIONS", "GossipSettings"]
 
 _EXCHANGES = ("three-way", "digest", "full", "checksum")
-_DETECTORS = ("none", "fixed", "phi-accrual", "swim")
+DETECTORS = ("none", "fixed", "phi-accrual", "swim", "heartbeats", "lifeguard")
 
 
 class GossipSettings(Settings, frozen=True):
@@ -41,14 +41,16 @@ class GossipSettings(Settings, frozen=True):
     peers: Annotated[str, Choice(("random", "least-contacted")), "how peers are chosen among the known nodes"]
     detector: Annotated[
         str,
-        Choice(_DETECTORS, default="fixed"),
+        Choice(DETECTORS, default="fixed"),
         "the nodes that count as up: all (none); those whose heartbeat grew within down_after_ms; those whose"
-        " silence is not suspicious; or those that answer a probe",
+        " silence is not suspicious; those that answer a probe; those whose heartbeats, in messages of their own, are"
+        " not suspiciously late; or those that refute a suspicion in time",
     ]
     down_after_us: Annotated[
         int,
         Milliseconds(1000),
-        "the time without a new heartbeat after which a node is taken for down (detector=fixed)",
+        "the time without a new heartbeat (detector=fixed), or without an answer to a suspicion (lifeguard), after"
+        " which a node is taken for down",
     ]
     phi_threshold: Annotated[int, Number(8), "the suspicion from which a node is taken for down"]
     request_timeout_us: Annotated[int, Milliseconds(300), "the time after which a client asks again"]
@@ -57,7 +59,7 @@ class GossipSettings(Settings, frozen=True):
     def check(self) -> None:
         """Raise `UsageError` for a detector that would take nodes for down after one late round."""
         PhiParameters.of(self.gossip_interval_us, self.phi_threshold)
-        if self.detector == "fixed" and self.down_after_us < 2 * self.gossip_interval_us:
+        if self.detector in ("fixed", "lifeguard") and self.down_after_us < 2 * self.gossip_interval_us:
             raise UsageError(
                 "A node would be taken for down when the news of one round is late: down_after_ms is below twice"
                 " gossip_interval_ms.",

@@ -16,15 +16,30 @@ from faultline.systems_under_test.patterns.cluster_management.gossip_disseminati
     NodeState,
     chosen_peers,
 )
+from faultline.systems_under_test.patterns.cluster_management.gossip_heartbeats import (
+    GossipedHeartbeat,
+    GossipHeartBeats,
+)
+from faultline.systems_under_test.patterns.cluster_management.lifeguard_probing import Rumour, Standing, SwimMember
 from faultline.systems_under_test.patterns.data_replication.generation_clock import GenerationClock
+from faultline.systems_under_test.patterns.data_replication.heartbeat import HeartBeatMonitor
 from faultline.systems_under_test.reference.gossip.messages import GossipStates
 from faultline.systems_under_test.reference.gossip.node import GossipNode, Parts
+from faultline.systems_under_test.reference.gossip.watching import Watches
 from faultline.systems_under_test.reference.shared.planted_bugs import PlantedBugs
 
 __all__ = ["BUGS"]
 
-BUGS = PlantedBugs("gossip", Parts, pattern="gossip-dissemination", campaign="gossip", caught_by=("convergence",))
+BUGS = PlantedBugs(
+    "gossip",
+    lambda: Parts(watches=Watches()),
+    pattern="gossip-dissemination",
+    campaign="gossip",
+    caught_by=("convergence",),
+)
 _RESTARTS = BUGS.group(campaign="gossip-restarts")
+_HEARTBEATS = BUGS.group(pattern="heartbeat", campaign="gossip-heartbeats", options={"detector": "heartbeats"})
+_LIFEGUARD = BUGS.group(pattern="heartbeat", campaign="gossip-lifeguard", options={"detector": "lifeguard"})
 
 
 class _ByArrivalState(NodeState):
@@ -197,3 +212,70 @@ class _GapAccepted(ClusterMetadata):
 
     def _merge_node(self, node: str, delta: Delta) -> list[tuple[str, str, Entry]]:
         return super()._merge_node(node, Delta(delta.generation, 0, delta.entries))
+
+
+@_HEARTBEATS.plant("generation-not-compared", "HB-M8", part="watches.heartbeats")
+class _GenerationNotCompared(GossipHeartBeats):
+    """The counts of heartbeats are compared, and the generation of their server is not.
+
+    Shows as: a node that was restarted counts as down until it has counted as far as in its former life.
+    """
+
+    def _is_newer(self, heartbeat: GossipedHeartbeat, known: GossipedHeartbeat) -> bool:
+        return heartbeat.count > known.count
+
+
+@_HEARTBEATS.plant("heartbeats-to-all", "HB-M7", part="watches.heartbeats", caught_by=("HB-I4",))
+class _HeartbeatsToAll(GossipHeartBeats):
+    """A node sends its heartbeats to all others, not to some.
+
+    Shows as: the number of its messages grows with the cluster.
+    """
+
+    def _chosen_peers(self) -> list[NodeId]:
+        return list(self._peers)
+
+
+@_HEARTBEATS.plant("down-for-good", "HB-M6", part="watches.monitor")
+class _DownForGood(HeartBeatMonitor):
+    """A node that was once taken for down is never taken for up again.
+
+    Shows as: nodes that are back are missing in the views of others.
+    """
+
+    def _mark_up(self, server: str) -> None:
+        """Leave the mark."""
+
+
+@_LIFEGUARD.plant("no-refutation", "HB-M9", part="watches.lifeguard")
+class _NoRefutation(SwimMember):
+    """A member that hears that it is suspected or dead does not contradict.
+
+    Shows as: a node that was slow or away for a while is missing in the views of others for ever.
+    """
+
+    def _hear_of_oneself(self, rumour: Rumour) -> None:
+        """Say nothing."""
+
+
+@_LIFEGUARD.plant("suspicion-never-ends", "HB-M10", part="watches.lifeguard", caught_by=("HB-I1",))
+class _SuspicionNeverEnds(SwimMember):
+    """A suspected member is never declared dead.
+
+    Shows as: a node that is down stays in the views of others.
+    """
+
+    def _condemn(self, suspicion: Rumour) -> None:
+        """Go on suspecting."""
+
+
+@_LIFEGUARD.plant("condemned-by-old-suspicion", "HB-M11", part="watches.lifeguard", caught_by=("HB-I3",))
+class _CondemnedByOldSuspicion(SwimMember):
+    """The time of a suspicion is not ended by its refutation: it condemns the member all the same.
+
+    Shows as: a node that refuted a suspicion is declared dead, although it is not suspected or was only now.
+    """
+
+    def _condemn(self, suspicion: Rumour) -> None:
+        known = self._known[suspicion.server]
+        self._learn(Rumour(known.server, known.incarnation, Standing.DEAD))
