@@ -149,8 +149,13 @@ class ChannelState:
         return True
 
     def heartbeat_due(self, now_us: int) -> bool:
-        """Return whether nothing was sent for a heartbeat interval, so that the peer's read timeout must be put off."""
-        return self._open and now_us - self._sent_us >= self._heartbeat_interval_us
+        """Return whether nothing was sent, or nothing heard, for a heartbeat interval.
+
+        What is sent puts off the peer's read timeout. A peer that need not answer is heard because it returns
+        heartbeats, so one is due as well while there is much to send and no answer.
+        """
+        quiet_since_us = min(self._sent_us, self._heard_us)
+        return self._open and now_us - quiet_since_us >= self._heartbeat_interval_us
 
     def timed_out(self, now_us: int) -> bool:
         """Return whether nothing was heard for longer than the read timeout; the connection must then be closed."""
