@@ -62,11 +62,11 @@ class DeferredSequencedReceiver(SequencedReceiver):
         super().__init__(lambda _: b"", saved_responses_max)
         self._start = begin
         self._turns: dict[str, deque[_Turn]] = {}
-        self._responds: dict[tuple[str, int], Respond] = {}
+        self._responds: dict[tuple[str, int, int], Respond] = {}
 
     def take(self, request: SequencedRequest, respond: Respond) -> None:
         """Begin `request` if it is the next, and let `respond` have its answer, now or in its turn."""
-        key = (request.sender, request.sequence)
+        key = (request.sender, request.epoch, request.sequence)
         # An older connection brought it before; what is sent there reaches nobody.
         self._responds[key] = respond
         answer = self.receive(request)
@@ -77,7 +77,7 @@ class DeferredSequencedReceiver(SequencedReceiver):
     def _begin(self, sender: str, epoch: int) -> None:
         super()._begin(sender, epoch)
         for turn in self._turns.pop(sender, ()):
-            self._responds.pop((sender, turn.request.sequence), None)
+            self._responds.pop((sender, turn.request.epoch, turn.request.sequence), None)
 
     def _perform(self, request: SequencedRequest) -> None:
         turn = _Turn(request)
@@ -96,7 +96,7 @@ class DeferredSequencedReceiver(SequencedReceiver):
         assert turn.result is not None
         response = SequencedResponse(request.epoch, request.sequence, turn.result)
         self._save(request.sender, response)
-        respond = self._responds.pop((request.sender, request.sequence), None)
+        respond = self._responds.pop((request.sender, request.epoch, request.sequence), None)
         if respond is not None:
             respond(response)
 

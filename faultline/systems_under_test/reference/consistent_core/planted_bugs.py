@@ -21,6 +21,7 @@ from faultline.systems_under_test.reference.consistent_core import (
     replicated_log_planted_bugs,
     session_planted_bugs,
     storage_planted_bugs,
+    wire_planted_bugs,
 )
 from faultline.systems_under_test.reference.consistent_core.parts import CoreParts
 from faultline.systems_under_test.reference.raft.append_batches import Proposal
@@ -287,5 +288,6 @@ BUGS = _BUGS.with_those_of(
     storage_planted_bugs.BUGS,
     disk_planted_bugs.BUGS,
     collecting_planted_bugs.BUGS,
+    wire_planted_bugs.BUGS,
 )
 """All planted bugs of the system."""

@@ -15,7 +15,7 @@ follower reads.
 
 *Invariants.* See `invariants`: LDR-I1 to LDR-I3, GEN-I1, GEN-I2, LOG-I1, LOG-I2, LOG-I7, LOG-R14,
 HWM-I1, HWM-I5; `session_invariants`: IDR-I1 to IDR-I4; `storage_invariants`: WAL-I1, WAL-I3, SEG-I2, LWM-I1 to LWM-I5;
-`replicated_log_invariants`: LOG-I3, LOG-I5, LOG-I8, LOG-R15, HWM-I2, HWM-I3.
+`replicated_log_invariants`: LOG-I3, LOG-I5, LOG-I8, LOG-R15, HWM-I2, HWM-I3; `wire_invariants`: SC-I3, RP-I3.
 
 *Tolerates.* Any minority of servers crashed, paused or cut off, and everything a network does to messages; clocks of
 any kind in the read modes `read-index` and `log`.
@@ -33,9 +33,11 @@ the order of updates per server; its stale reads are expected.
 `commit-old-generation`, `no-duplicate-detection`, `wall-clock-lease`, `no-truncate-on-conflict`; of communication
 `no-in-flight-limit`, `places-not-released`, `batch-without-linger-timer`, `oversize-blocks-batch`,
 `ack-batch-before-flush`, `late-answer-taken`; those of the log, the mark and the reads in
-`replicated_log_planted_bugs`, those of log files and snapshots in `storage_planted_bugs` and `disk_planted_bugs`.
+`replicated_log_planted_bugs`, those of log files and snapshots in `storage_planted_bugs` and `disk_planted_bugs`, those
+of the wire in `wire_planted_bugs`.
 
-Variants: `find_leader=forward`, where servers pass requests on (`forwarding`); the read modes; elections.
+Variants: `find_leader=forward`, where servers pass requests on (`forwarding`); `wire=channel`, a setting behind
+`tuning`, where servers and clients talk over channels (`wire`); the read modes; elections.
 
 Sources: Patterns of Distributed Systems ch. 25 and the chapters of the patterns; Raft; etcd and ZooKeeper as the
 stores of this kind.
@@ -77,6 +79,7 @@ from faultline.systems_under_test.reference.consistent_core.wire import (
     NodeOverChannels,
 )
 from faultline.systems_under_test.reference.consistent_core.wire_connections import WIRE_MESSAGES
+from faultline.systems_under_test.reference.consistent_core.wire_invariants import WIRE_INVARIANTS
 from faultline.systems_under_test.reference.consistent_core.wire_line import WireParts, WireTiming
 from faultline.systems_under_test.reference.raft.client import KeyValueClient
 from faultline.systems_under_test.reference.raft.invariants.agreement import raft_invariants
@@ -172,7 +175,7 @@ class ConsistentCore:
 
     def invariants(self) -> list[Invariant]:
         """Return fresh instances of the system's invariants."""
-        return raft_invariants()
+        return [*raft_invariants(), *(kind() for kind in WIRE_INVARIANTS)]
 
 
 def _node(
@@ -196,9 +199,9 @@ def _node(
 
 
 def _channels(ports: Ports, members: tuple[NodeId, ...], settings: CoreSettings, parts: WireParts) -> ChannelPorts:
-    """Return ports with channels, which show signs of life twice as often as a leader does."""
+    """Return ports with channels, which show signs of life as often as a leader does."""
     timing = WireTiming(
-        heartbeat_interval_us=settings.heartbeat_interval_us // 2,
+        heartbeat_interval_us=settings.heartbeat_interval_us,
         linger_us=settings.wire_linger_us,
         in_flight_max=settings.in_flight_max,
     )

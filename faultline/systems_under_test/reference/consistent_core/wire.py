@@ -18,7 +18,7 @@ connection, and its sender repeats it. A call waits for the connection.
 A call that was lost fails, and its caller is told as by a server that knows no leader: it may have been executed.
 
 Nothing overtakes on a channel: `send_ahead` sends like `send`, so heartbeats wait for the disk as well. The listener
-keeps the answers of each incarnation of its callers, some hundred bytes, until it restarts.
+keeps the last answers of each incarnation of its callers, and calls that its node never answers, until it restarts.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ class ChannelPorts:
     def _line(self, peer: NodeId) -> WireLine:
         line = self._lines.get(peer)
         if line is None:
-            line = self._lines[peer] = WireLine(
+            line = self._lines[peer] = self._parts.line(
                 self._ports,
                 peer,
                 self._connections,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
-from faultline.harness.world.ports import NodeId, Ports
+from faultline.harness.world.ports import NodeId, Ports, UnexpectedMessage
 from faultline.systems_under_test.patterns.node_communication.batch_queue import BatchLimits, OversizeRequest
 from faultline.systems_under_test.patterns.node_communication.deferred_answers import (
     DeferredBatchReceiver,
@@ -60,6 +60,7 @@ class WireParts:
     receiver: type[DeferredSequencedReceiver] = DeferredSequencedReceiver
     batches: type[BatchingClient] = BatchingClient
     batch_receiver: type[DeferredBatchReceiver] = DeferredBatchReceiver
+    line: type[WireLine] = field(default_factory=lambda: WireLine)
 
 
 class WireTiming(msgspec.Struct, frozen=True, kw_only=True):
@@ -189,7 +190,10 @@ class WireLine:
         )
 
     def _handle_response(self, payload: bytes) -> None:
-        response = msgspec.msgpack.decode(payload, type=SequencedResponse | SequenceRejected)
+        try:
+            response = msgspec.msgpack.decode(payload, type=SequencedResponse | SequenceRejected)
+        except msgspec.MsgspecError as error:
+            raise UnexpectedMessage(payload) from error
         self._sender.receive(self._connection, response)
 
     def _batch_answered(self, result: bytes) -> None:
@@ -207,4 +211,9 @@ class WireLine:
 
     def _lost(self, call: Call) -> None:
         self._ports.trace.sometimes("call-lost-on-the-wire")
-        self._deliver(self._peer, lost(call))
+        self._deliver(self._peer, self._answer_to_lost(call))
+
+    # A step of its own, so that a planted bug can override it.
+
+    def _answer_to_lost(self, call: Call) -> Any:
+        return lost(call)
