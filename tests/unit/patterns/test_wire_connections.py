@@ -122,7 +122,7 @@ def test_bytes_of_a_connection_that_ended_are_answered_with_its_end() -> None:
 
 
 def test_a_node_that_does_not_listen_refuses() -> None:
-    ports, connections, end = end_of("byzantium")
+    ports, connections, _ = end_of("byzantium")
     take(connections, Dial(NAME))
     assert ports.sent == [HangUp(NAME)]
 
