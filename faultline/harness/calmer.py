@@ -13,10 +13,10 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from faultline.harness.conditions import contradictions
-from faultline.harness.options import all_options, effective_options
+from faultline.harness.options import all_options, effective_options, flat_options
 from faultline.harness.plan import Plan, PlannedOperation, Trigger, Weather, answers_needed
 from faultline.harness.system import NodeSystem, functions_options, planted_options
-from faultline.harness.universe import domains_of, flat_options, usual_nodes_of
+from faultline.harness.universe import domains_of, usual_nodes_of
 
 __all__ = ["Test", "calm_values", "calmed", "earlier_events", "fewer_nodes_and_workers", "shorter_faults", "values_of"]
 

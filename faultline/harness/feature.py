@@ -13,13 +13,16 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
+from faultline.harness.options import flat_options
+
 __all__ = ["Feature", "due_features", "features_of", "possible_features"]
 
 
 class Feature(msgspec.Struct, frozen=True):
     """One feature: the name of its mark, and half a sentence that says what has happened when a run enters it.
 
-    It can be entered only with the options that it `needs`, and with none of `unless`. Some run of a campaign whose
+    It can be entered only with the options that it `needs`, and with none of `unless`; a setting behind `tuning` counts
+    as an option of its own, and is absent where it has its default. Some run of a campaign whose
     fault set has one of `faults` (any campaign, when that is empty) must enter an `essential` feature; otherwise the
     promise that rests on it was not tested. `log` is a regular expression: each line of a member's log that contains
     it shows that a real store has entered the feature.
@@ -58,9 +61,11 @@ def features_of(system: object) -> tuple[Feature, ...]:
 
 def possible_features(system: object, options: Mapping[str, str]) -> tuple[Feature, ...]:
     """Return the features that `system` declares and can enter with these `options`."""
-    return tuple(feature for feature in features_of(system) if feature.is_possible(options))
+    flat = flat_options(options)
+    return tuple(feature for feature in features_of(system) if feature.is_possible(flat))
 
 
 def due_features(system: object, options: Mapping[str, str], fault_set: Iterable[str]) -> tuple[Feature, ...]:
     """Return the essential features that some run of `system` with these options and faults must enter."""
-    return tuple(each for each in possible_features(system, options) if each.is_due(options, tuple(fault_set)))
+    flat = flat_options(options)
+    return tuple(each for each in possible_features(system, options) if each.is_due(flat, tuple(fault_set)))

@@ -28,6 +28,7 @@ __all__ = [
     "MovedAway",
     "all_options",
     "effective_options",
+    "flat_options",
     "tuning_settings",
     "tuning_text",
 ]
@@ -106,6 +107,12 @@ def effective_options(system: NodeSystem, asked: Mapping[str, str], planted_bugs
             raise _unknown(f"{system.name} has no option", name, known, "faultline list systems --json")
         options[name] = _checked(system, name, known[name], value)
     return _with_tuning(system, options)
+
+
+def flat_options(options: Mapping[str, str]) -> dict[str, str]:
+    """Return `options` with each setting behind `tuning` as an option of its own."""
+    listed = {name: value for name, value in options.items() if name != TUNING}
+    return listed | tuning_settings(options.get(TUNING, ""))
 
 
 def tuning_settings(text: str) -> dict[str, str]:

@@ -23,7 +23,7 @@ from msgspec.structs import replace
 from faultline.harness.conditions import weather_of
 from faultline.harness.errors import UsageError
 from faultline.harness.generator.chance import chance_of_text
-from faultline.harness.options import TUNING, all_options, effective_options, tuning_settings
+from faultline.harness.options import all_options, effective_options, flat_options
 from faultline.harness.parts import Parts
 from faultline.harness.plan import Plan, Weather
 from faultline.harness.request import DRAWN_NUMBERS, RunRequest
@@ -47,7 +47,6 @@ __all__ = [
     "calm_universe",
     "domains_of",
     "draws",
-    "flat_options",
     "option_values",
     "usual_nodes_of",
 ]
@@ -166,12 +165,6 @@ def calm_universe(plan: Plan, system: NodeSystem) -> dict[str, str]:
 
 def _kept(request: RunRequest, system: NodeSystem, functions: Iterable[str]) -> dict[str, str]:
     return planted_options(system, request.planted_bugs) | functions_options(system, functions) | request.options
-
-
-def flat_options(options: Mapping[str, str]) -> dict[str, str]:
-    """Return `options` with each setting behind `tuning` as an option of its own."""
-    listed = {name: value for name, value in options.items() if name != TUNING}
-    return listed | tuning_settings(options.get(TUNING, ""))
 
 
 def usual_nodes_of(system: NodeSystem) -> int:

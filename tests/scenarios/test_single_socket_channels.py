@@ -61,6 +61,16 @@ def test_an_idle_link_stays_open_with_heartbeats() -> None:
     assert story.errors == story.channel_errors == []
 
 
+@pytest.mark.rows("SC-R8", "SC-I5")
+def test_a_link_on_which_one_end_talks_all_the_time_and_gets_no_answer_stays_open() -> None:
+    story = ChannelStory().connect()
+    for _ in range(3 * 20):
+        story.channel.send_one_way(b"no answer")
+        story.time.pass_time(HEARTBEAT_INTERVAL_US // 2)
+    assert story.channel.is_open and story.listener.accepted_total == 1
+    assert story.errors == story.channel_errors == []
+
+
 @pytest.mark.rows("SC-S3")
 def test_an_idle_link_without_heartbeats_times_out() -> None:
     quiet = ChannelStory(heartbeat_interval_us=100 * HEARTBEAT_INTERVAL_US).connect()

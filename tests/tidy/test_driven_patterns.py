@@ -18,15 +18,9 @@ COMMAND_LINE = tuple(
 """Tables of the patterns, for `faultline list` and `faultline show`; no system has a use for them."""
 
 _REPLICATION = "faultline.systems_under_test.patterns.data_replication"
-_COMMUNICATION = "faultline.systems_under_test.patterns.node_communication"
 _THREADS = "faultline.systems_under_test.threads"
 
 DRIVEN_BY_NO_SYSTEM = {
-    f"{_COMMUNICATION}.single_socket_channel": "consistent-core: the wire of its clients and peers",
-    f"{_COMMUNICATION}.socket_channel": "consistent-core: the caller's end of that wire",
-    f"{_COMMUNICATION}.socket_listener": "consistent-core: the listener's end of that wire",
-    f"{_COMMUNICATION}.pipelined_sender": "consistent-core: several requests in flight over that wire, in order",
-    f"{_COMMUNICATION}.request_batch": "consistent-core: several requests in one message over that wire",
     f"{_REPLICATION}.closed_timestamp": "consistent-core, as a kind of follower reads; or transactional-kv",
     f"{_REPLICATION}.logged_store": "consistent-core: its store of one server, without replication",
     f"{_REPLICATION}.versioned_value_on_disk": "consistent-core: store=versioned with the versions in a file",

@@ -65,7 +65,10 @@ VARIANTS: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "gossip-dissemination": {"gossip": ("exchange", "peers", "detector")},
     "emergent-leader": {"emergent-leader": ("heartbeats", "minimum")},
-    "request-batch": {"consistent-core": ("batch_linger_ms", "batch_entries_max", "batch_size_bytes")},
+    "single-socket-channel": {"consistent-core": ("wire",)},
+    "request-batch": {
+        "consistent-core": ("batch_linger_ms", "batch_entries_max", "batch_size_bytes", "wire_linger_ms")
+    },
     "request-pipeline": {"consistent-core": ("in_flight_max",)},
 }
 """By pattern and system, the options that select a variant; a pattern that is not listed has one form only."""

@@ -21,6 +21,14 @@ def test_a_feature_is_possible_with_the_options_it_needs_and_without_those_that_
     assert possible_features(Declaring(), {"services": "off", "split_by": "nothing"}) == (CHANGED, ELECTED)
 
 
+def test_a_feature_can_need_a_setting_behind_tuning() -> None:
+    class Tuned:
+        features = (Feature("reconnected", "", needs={"wire": "channel"}),)
+
+    assert possible_features(Tuned(), {"tuning": "in_flight_max:1,wire:channel"}) == Tuned.features
+    assert possible_features(Tuned(), {"tuning": ""}) == ()
+
+
 def test_a_system_that_declares_nothing_has_no_features() -> None:
     assert possible_features(object(), {}) == ()
 

@@ -118,11 +118,13 @@ def test_a_silent_peer_is_given_up_after_ten_heartbeat_intervals() -> None:
     assert not channel.timed_out(100 * INTERVAL_US)
 
 
-def test_an_idle_channel_needs_a_heartbeat_each_interval() -> None:
+def test_a_channel_that_is_idle_or_hears_nothing_needs_a_heartbeat_each_interval() -> None:
     channel, connection = _open_channel()
     assert not channel.heartbeat_due(INTERVAL_US - 1)
     assert channel.heartbeat_due(INTERVAL_US)
     channel.sending(INTERVAL_US)
+    assert channel.heartbeat_due(INTERVAL_US)
+    channel.heard(connection, INTERVAL_US)
     assert not channel.heartbeat_due(2 * INTERVAL_US - 1)
     channel.closed(connection)
     assert not channel.heartbeat_due(5 * INTERVAL_US)

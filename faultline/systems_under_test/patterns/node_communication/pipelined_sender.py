@@ -332,10 +332,13 @@ class SequencedReceiver:
     def _judge(self, request: SequencedRequest) -> Arrival:
         return self._guard.arrived(request.sender, request.sequence)
 
-    def _perform(self, request: SequencedRequest) -> SequencedResponse:
+    def _perform(self, request: SequencedRequest) -> SequencedResponse | None:
         response = SequencedResponse(request.epoch, request.sequence, self._execute(request.command))
-        saved = self._saved.setdefault(request.sender, {})
-        saved[request.sequence] = response
+        self._save(request.sender, response)
+        return response
+
+    def _save(self, sender: str, response: SequencedResponse) -> None:
+        saved = self._saved.setdefault(sender, {})
+        saved[response.sequence] = response
         if len(saved) > self._saved_max:
             del saved[min(saved)]
-        return response

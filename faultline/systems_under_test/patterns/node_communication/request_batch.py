@@ -22,8 +22,9 @@ part of it, so it must be an idempotent receiver, and must keep answers for all 
 `saved_responses_min`, not five. With a linger of 0, Kafka's default, a request is sent at once while the link is free.
 Batches then form by themselves while it is not free (a full request pipeline), and that is when they help.
 
-There are two users: `BatchingClient` with `BatchReceiver`, for a client's requests to a server; and `BatchQueue` alone,
-by which a leader of `consistent-core` (option `batch_linger_ms`) appends and flushes several commands as one.
+There are two users in `consistent-core`: `BatchingClient`, for requests of clients and of servers that forward them
+(`wire=channel`; there `deferred_answers` has the receiver, as its answers come later); and `BatchQueue` alone, by which
+a leader (option `batch_linger_ms`) appends and flushes several commands as one.
 
 *Invariants.* RB-I1 one request, one answer, one completed promise, which belong together. RB-I2 requests are executed
 in the order they were queued, and end as they would one by one. RB-I3 no batch exceeds its limit, and no request waits
@@ -41,8 +42,9 @@ queued requests are gone, but their callers were told no more than that they wer
 *Checkers.* Linearizability and availability; invariant RB-I3 in runs.
 
 *Planted bugs.* In `consistent-core`: `batch-without-linger-timer` (RB-M1), `oversize-blocks-batch` (RB-M3) and
-`ack-batch-before-flush` (RB-M10). The others need a client with several requests in flight; they break the component's
-claims in tests/planted_bugs/test_batch_bugs.py.
+`ack-batch-before-flush` (RB-M10); with `wire=channel`, `numbered-within-the-batch` (RB-M5) and
+`batch-answered-by-position` (RB-M12). The others break the component's claims in
+tests/planted_bugs/test_batch_bugs.py.
 
 Deviations from the printed code: the promise is registered before the request can be sent, numbers are taken in one
 step, times are microseconds throughout (the sample compares nanoseconds with milliseconds), the sender sleeps until

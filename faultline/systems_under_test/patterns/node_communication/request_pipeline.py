@@ -26,8 +26,8 @@ fate: the receiver may have executed them, so they need an idempotent receiver w
 
 *Checkers.* Linearizability; invariants LOG-I1 and IDR-I1 (effects in order, at most once).
 
-*Planted bugs.* In `consistent-core`: `no-in-flight-limit` (RP-M1) and `places-not-released` (RP-M4). The others need a
-client with several requests in flight; they break the component's claims in
+*Planted bugs.* In `consistent-core`: `no-in-flight-limit` (RP-M1), `places-not-released` (RP-M4) and, with
+`wire=channel`, `lost-request-refused` (RP-M12). The others break the component's claims in
 tests/planted_bugs/test_pipeline_bugs.py.
 
 Deviation from the printed code: ids are compared by value, and a peer's queue is made in one step.

@@ -2,8 +2,8 @@
 
 The first frame of a connection names the caller. A new connection of the same caller ends the old one: requests that
 were read from it are handled first, and the rest are never read. Requests go through a singular update queue, so they
-are handled in the order they came, and each answer goes back over the connection of its request. A heartbeat is
-returned past the queue.
+are handled in the order they came, and each answer goes back over the connection of its request, at once or when it is
+known. A heartbeat is returned past the queue.
 
 A connection that is silent for ten heartbeat intervals is closed. So is one that brings a frame that is too long, an
 invalid name, more requests than the queue holds, or a request whose handler raises; `on_error` hears of each.
@@ -25,6 +25,7 @@ from faultline.systems_under_test.patterns.node_communication.socket_channel imp
     ReadTimeout,
     Wire,
 )
+from faultline.systems_under_test.patterns.promise import Promise
 
 __all__ = ["SocketListener"]
 
@@ -45,7 +46,7 @@ class _Accepted:
 
 
 class SocketListener:
-    """The listener's end; `handle(peer, request)` returns the answer, or None when there is none.
+    """The listener's end; `handle(peer, request)` returns the answer or its promise, or None when there is none.
 
     `schedule` is that of the update queue: it decides when the consumer runs.
     """
@@ -54,7 +55,7 @@ class SocketListener:
         self,
         clock: Clock,
         timers: Timers,
-        handle: Callable[[str, bytes], bytes | None],
+        handle: Callable[[str, bytes], bytes | Promise[bytes] | None],
         *,
         on_error: Callable[[str, Exception], None] | None = None,
         schedule: Callable[[Callable[[], None]], object] | None = None,
@@ -114,7 +115,9 @@ class SocketListener:
     def _handle(self, request: tuple[int, str, bytes]) -> None:
         connection, peer, payload = request
         answer = self._handle_request(peer, payload)
-        if answer is not None:
+        if isinstance(answer, Promise):
+            answer.then(lambda later: self._answer(connection, later))
+        elif answer is not None:
             self._answer(connection, answer)
 
     def _answer(self, connection: int, payload: bytes) -> None:

@@ -9,14 +9,14 @@ from __future__ import annotations
 from faultline.systems_under_test.patterns.data_replication.collecting_election import CollectingElection
 from faultline.systems_under_test.patterns.data_replication.leader_reads import ReadIndexReads
 from faultline.systems_under_test.patterns.data_replication.log_entry import LogEntry
-from faultline.systems_under_test.reference.raft.parts import Parts
+from faultline.systems_under_test.reference.consistent_core.parts import CoreParts
 from faultline.systems_under_test.reference.shared.planted_bugs import PlantedBugs
 
 __all__ = ["BUGS"]
 
 BUGS = PlantedBugs(
     "consistent-core",
-    Parts,
+    CoreParts,
     pattern="replicated-log",
     campaign="collecting-elections",
     options={"election": "collecting", "low_water_mark": "off"},

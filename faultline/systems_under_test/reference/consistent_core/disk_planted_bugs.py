@@ -16,7 +16,7 @@ from faultline.systems_under_test.patterns.data_replication.file_format import H
 from faultline.systems_under_test.patterns.data_replication.generation_clock import GenerationClock
 from faultline.systems_under_test.patterns.data_replication.segmented_log import Segment, SegmentedLog
 from faultline.systems_under_test.patterns.data_replication.snapshot_store import SnapshotStore
-from faultline.systems_under_test.reference.raft.parts import Parts
+from faultline.systems_under_test.reference.consistent_core.parts import CoreParts
 from faultline.systems_under_test.reference.shared.compaction import Compaction
 from faultline.systems_under_test.reference.shared.planted_bugs import PlantedBugs
 
@@ -27,7 +27,7 @@ _SIMULATED = ("simulated",)
 _WHY_NOT = "only the simulated world has disks that keep any part of what was not synced"
 
 BUGS = PlantedBugs(
-    "consistent-core", Parts, pattern="segmented-log", campaign="lone-disk", worlds=_SIMULATED, why_not=_WHY_NOT
+    "consistent-core", CoreParts, pattern="segmented-log", campaign="lone-disk", worlds=_SIMULATED, why_not=_WHY_NOT
 )
 _WRITES = BUGS.group(pattern="write-ahead-log", caught_by=("node-crash", *_LOST))
 _VOTES = BUGS.group(

@@ -26,13 +26,13 @@ from faultline.systems_under_test.patterns.data_replication.raft_election import
 from faultline.systems_under_test.patterns.data_replication.replicated_log import ReplicatedLog, ReplicationRequest
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import LogEntry
 from faultline.systems_under_test.patterns.data_replication.zab_election import Vote, ZabElection
+from faultline.systems_under_test.reference.consistent_core.parts import CoreParts
 from faultline.systems_under_test.reference.raft.key_value_server import KeyValueServer
-from faultline.systems_under_test.reference.raft.parts import Parts
 from faultline.systems_under_test.reference.shared.planted_bugs import PlantedBugs
 
 __all__ = ["BUGS"]
 
-BUGS = PlantedBugs("consistent-core", Parts, pattern="generation-clock", campaign="elections")
+BUGS = PlantedBugs("consistent-core", CoreParts, pattern="generation-clock", campaign="elections")
 _LEADERS = BUGS.group(pattern="leader-and-followers", caught_by=("LDR-I3", "LOG-I2", "HWM-I5", "linearizability"))
 _OLD_LEADERS = BUGS.group(caught_by=("GEN-I3", "LOG-I2", "HWM-I5", "linearizability"))
 

@@ -15,6 +15,7 @@ __all__ = ["FEATURES"]
 _ZAB = {"election": "zab"}
 _STORE = {"election": "external-store"}
 _COLLECTING = {"election": "collecting"}
+_CHANNEL = {"wire": "channel"}
 
 _OTHER_LOGS_AND_ELECTIONS = (
     Feature("commands-batched", "a leader appended several commands together", unless={"batch_linger_ms": "0"}),
@@ -46,11 +47,20 @@ _OTHER_LOGS_AND_ELECTIONS = (
     Feature("request-forwarded", "a server passed a request on to its leader", needs={"find_leader": "forward"}),
 )
 
+_WIRE = (
+    Feature("channel-reconnected", "a channel went on over another connection", needs=_CHANNEL),
+    Feature("connection-reset", "a connection ended, as bytes of it were lost", needs=_CHANNEL),
+    Feature("batch-sent", "several requests went over a channel as one", needs=_CHANNEL),
+    Feature("pipeline-full", "requests waited, as many as allowed were in flight", needs=_CHANNEL),
+    Feature("call-lost-on-the-wire", "a caller was told that its request was lost", needs=_CHANNEL),
+)
+
 FEATURES = (
     *ELECTION_FEATURES,
     *LOG_FEATURES,
     *SESSION_FEATURES,
     *CLIENT_FEATURES,
     *_OTHER_LOGS_AND_ELECTIONS,
+    *_WIRE,
 )
 """All that a consistent core can enter."""

@@ -1,18 +1,49 @@
-"""The options of `consistent-core`, which are those of a Raft server, and options that it had once."""
+"""The options of `consistent-core`: those of a Raft server, those of its wire, and options that it had once."""
 
 from __future__ import annotations
 
-from faultline.harness.options import FormerOption
+from typing import Annotated
+
+from faultline.harness.errors import UsageError
+from faultline.harness.options import TUNING, FormerOption
 from faultline.harness.system import OptionDescription
 from faultline.systems_under_test.reference.raft.settings import RaftSettings
-from faultline.systems_under_test.reference.shared.settings import options_of, tuning_of
+from faultline.systems_under_test.reference.shared.settings import Choice, Milliseconds, options_of, tuning_of
 
-__all__ = ["FORMER_OPTIONS", "FORMER_PLANTED_BUGS", "OPTIONS", "SETTINGS"]
+__all__ = ["FORMER_OPTIONS", "FORMER_PLANTED_BUGS", "OPTIONS", "SETTINGS", "WIRES", "CoreSettings"]
 
-OPTIONS: dict[str, OptionDescription] = options_of(RaftSettings)
+WIRES = ("port", "channel")
+"""Single messages over the network port; or channels with a pipeline and batches."""
+
+
+class CoreSettings(RaftSettings, frozen=True, kw_only=True):
+    """The options of a Raft server, and the wire to it."""
+
+    wire: Annotated[
+        str,
+        Choice(WIRES),
+        "how messages travel: each by itself, or over channels with a pipeline and batches of requests",
+        TUNING,
+    ]
+    wire_linger_us: Annotated[
+        int, Milliseconds(2, least=0), "how long requests gather for a batch (wire channel); 0: not at all", TUNING
+    ]
+
+    def check(self) -> None:
+        """Raise UsageError for values that contradict each other."""
+        super().check()
+        if self.wire_linger_us >= self.request_timeout_us:
+            raise UsageError(
+                f"Clients would ask again after {self.request_timeout_us // 1_000} ms, before a batch that lingers for"
+                f" {self.wire_linger_us // 1_000} ms is sent.",
+                "Set wire_linger_ms well below request_timeout_ms.",
+            )
+
+
+OPTIONS: dict[str, OptionDescription] = options_of(CoreSettings)
 """Every option with its default."""
 
-SETTINGS: dict[str, OptionDescription] = tuning_of(RaftSettings)
+SETTINGS: dict[str, OptionDescription] = tuning_of(CoreSettings)
 """The settings behind the option `tuning`."""
 
 _LEASES, _READS = "coordination-service", "follower-reads"

@@ -21,11 +21,12 @@ from faultline.systems_under_test.reference.consistent_core import (
     replicated_log_planted_bugs,
     session_planted_bugs,
     storage_planted_bugs,
+    wire_planted_bugs,
 )
+from faultline.systems_under_test.reference.consistent_core.parts import CoreParts
 from faultline.systems_under_test.reference.raft.append_batches import Proposal
 from faultline.systems_under_test.reference.raft.client import KeyValueClient
 from faultline.systems_under_test.reference.raft.key_value_server import KeyValueServer
-from faultline.systems_under_test.reference.raft.parts import Parts
 from faultline.systems_under_test.reference.shared.client_messages import ClientResponse
 from faultline.systems_under_test.reference.shared.planted_bugs import LazyFlush, PlantedBugs
 
@@ -33,7 +34,7 @@ __all__ = ["BUGS"]
 
 _LOGS = ("replicated_log", "pulled_log")
 
-_BUGS = PlantedBugs("consistent-core", Parts, campaign="leadership")
+_BUGS = PlantedBugs("consistent-core", CoreParts, campaign="leadership")
 _BATCHES = _BUGS.group(pattern="request-batch", campaign="batches", caught_by=("availability",))
 
 
@@ -287,5 +288,6 @@ BUGS = _BUGS.with_those_of(
     storage_planted_bugs.BUGS,
     disk_planted_bugs.BUGS,
     collecting_planted_bugs.BUGS,
+    wire_planted_bugs.BUGS,
 )
 """All planted bugs of the system."""

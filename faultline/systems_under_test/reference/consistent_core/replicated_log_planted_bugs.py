@@ -25,7 +25,7 @@ from faultline.systems_under_test.patterns.data_replication.request_waiting_list
     RequestWaitingList,
 )
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import LogEntry
-from faultline.systems_under_test.reference.raft.parts import Parts
+from faultline.systems_under_test.reference.consistent_core.parts import CoreParts
 from faultline.systems_under_test.reference.shared.client_messages import (
     ClientCommand,
     ClientResponse,
@@ -41,7 +41,7 @@ _COMMANDS: msgspec.msgpack.Decoder[LoggedCommand] = msgspec.msgpack.Decoder(Logg
 _LOGS = ("replicated_log", "pulled_log")
 _DIVERGENCE = ("LOG-I1", "LOG-I2", "LDR-I3", "GEN-I2", "linearizability")
 
-BUGS = PlantedBugs("consistent-core", Parts, pattern="replicated-log", campaign="leadership")
+BUGS = PlantedBugs("consistent-core", CoreParts, pattern="replicated-log", campaign="leadership")
 _LEASES = BUGS.group(caught_by=("LOG-I7", "linearizability"), options={"read_mode": "leader-lease"})
 _MARK = BUGS.group(pattern="high-water-mark")
 

@@ -12,16 +12,17 @@ from faultline.systems_under_test.patterns.data_replication.idempotent_receiver 
 from faultline.systems_under_test.patterns.data_replication.leader_and_followers import ServerRole
 from faultline.systems_under_test.patterns.data_replication.session_expiry import SessionExpiry
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import LogEntry
+from faultline.systems_under_test.reference.consistent_core.parts import CoreParts
 from faultline.systems_under_test.reference.raft.client import KeyValueClient
 from faultline.systems_under_test.reference.raft.key_value_server import KeyValueServer
 from faultline.systems_under_test.reference.raft.key_value_store import Applied, KeyValueStore
-from faultline.systems_under_test.reference.raft.parts import Parts, discard_policy
+from faultline.systems_under_test.reference.raft.parts import discard_policy
 from faultline.systems_under_test.reference.shared.client_messages import ClientRequest, ClientResponse
 from faultline.systems_under_test.reference.shared.planted_bugs import PlantedBugs
 
 __all__ = ["BUGS"]
 
-BUGS = PlantedBugs("consistent-core", Parts, pattern="idempotent-receiver")
+BUGS = PlantedBugs("consistent-core", CoreParts, pattern="idempotent-receiver")
 _SHORT_SESSIONS = BUGS.group(campaign="session-expiry", options={"session_timeout_ms": "150", "session_check_ms": "50"})
 
 

@@ -18,8 +18,8 @@ from faultline.systems_under_test.patterns.data_replication.replicated_log impor
 from faultline.systems_under_test.patterns.data_replication.segmented_log import Segment, SegmentedLog
 from faultline.systems_under_test.patterns.data_replication.snapshot_store import Snapshot
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import DATA, NO_OP, ClosedSegment, LogEntry
+from faultline.systems_under_test.reference.consistent_core.parts import CoreParts
 from faultline.systems_under_test.reference.raft.key_value_server import KeyValueServer
-from faultline.systems_under_test.reference.raft.parts import Parts
 from faultline.systems_under_test.reference.shared.client_messages import ClientRequest, ClientResponse, SetValue
 from faultline.systems_under_test.reference.shared.compaction import Compaction
 from faultline.systems_under_test.reference.shared.planted_bugs import PlantedBugs
@@ -28,7 +28,7 @@ __all__ = ["BUGS"]
 
 _LATE_US = 200_000
 
-BUGS = PlantedBugs("consistent-core", Parts, pattern="low-water-mark", campaign="compaction")
+BUGS = PlantedBugs("consistent-core", CoreParts, pattern="low-water-mark", campaign="compaction")
 
 
 @BUGS.plant(

@@ -15,7 +15,7 @@ follower reads.
 
 *Invariants.* See `invariants`: LDR-I1 to LDR-I3, GEN-I1, GEN-I2, LOG-I1, LOG-I2, LOG-I7, LOG-R14,
 HWM-I1, HWM-I5; `session_invariants`: IDR-I1 to IDR-I4; `storage_invariants`: WAL-I1, WAL-I3, SEG-I2, LWM-I1 to LWM-I5;
-`replicated_log_invariants`: LOG-I3, LOG-I5, LOG-I8, LOG-R15, HWM-I2, HWM-I3.
+`replicated_log_invariants`: LOG-I3, LOG-I5, LOG-I8, LOG-R15, HWM-I2, HWM-I3; `wire_invariants`: SC-I3, RP-I3.
 
 *Tolerates.* Any minority of servers crashed, paused or cut off, and everything a network does to messages; clocks of
 any kind in the read modes `read-index` and `log`.
@@ -33,9 +33,11 @@ the order of updates per server; its stale reads are expected.
 `commit-old-generation`, `no-duplicate-detection`, `wall-clock-lease`, `no-truncate-on-conflict`; of communication
 `no-in-flight-limit`, `places-not-released`, `batch-without-linger-timer`, `oversize-blocks-batch`,
 `ack-batch-before-flush`, `late-answer-taken`; those of the log, the mark and the reads in
-`replicated_log_planted_bugs`, those of log files and snapshots in `storage_planted_bugs` and `disk_planted_bugs`.
+`replicated_log_planted_bugs`, those of log files and snapshots in `storage_planted_bugs` and `disk_planted_bugs`, those
+of the wire in `wire_planted_bugs`.
 
-Variants: `find_leader=forward`, where servers pass requests on (`forwarding`); the read modes; elections.
+Variants: `find_leader=forward`, where servers pass requests on (`forwarding`); `wire=channel`, a setting behind
+`tuning`, where servers and clients talk over channels (`wire`); the read modes; elections.
 
 Sources: Patterns of Distributed Systems ch. 25 and the chapters of the patterns; Raft; etcd and ZooKeeper as the
 stores of this kind.
@@ -51,9 +53,9 @@ from faultline.harness.feature import Feature
 from faultline.harness.invariant import Invariant
 from faultline.harness.options import FormerOption
 from faultline.harness.promises import Asked
-from faultline.harness.system import OptionDescription, PlantedBug
+from faultline.harness.system import OptionDescription, PlantedBug, PortClient
 from faultline.harness.universe import Domains
-from faultline.harness.world.ports import NodeId, Ports
+from faultline.harness.world.ports import Node, NodeId, Ports
 from faultline.systems_under_test.reference.consistent_core.features import FEATURES
 from faultline.systems_under_test.reference.consistent_core.forwarding import (
     FORWARDING_MESSAGES,
@@ -67,17 +69,30 @@ from faultline.systems_under_test.reference.consistent_core.options import (
     FORMER_PLANTED_BUGS,
     OPTIONS,
     SETTINGS,
+    CoreSettings,
 )
+from faultline.systems_under_test.reference.consistent_core.parts import CoreParts
 from faultline.systems_under_test.reference.consistent_core.planted_bugs import BUGS
+from faultline.systems_under_test.reference.consistent_core.wire import (
+    ChannelPorts,
+    ClientOverChannels,
+    NodeOverChannels,
+)
+from faultline.systems_under_test.reference.consistent_core.wire_connections import WIRE_MESSAGES
+from faultline.systems_under_test.reference.consistent_core.wire_invariants import WIRE_INVARIANTS
+from faultline.systems_under_test.reference.consistent_core.wire_line import WireParts, WireTiming
 from faultline.systems_under_test.reference.raft.client import KeyValueClient
 from faultline.systems_under_test.reference.raft.invariants.agreement import raft_invariants
 from faultline.systems_under_test.reference.raft.key_value_server import KeyValueServer
 from faultline.systems_under_test.reference.raft.messages import RAFT_MESSAGES
 from faultline.systems_under_test.reference.raft.parts import replicas_of, store_of
-from faultline.systems_under_test.reference.raft.settings import ELECTIONS, RaftSettings
+from faultline.systems_under_test.reference.raft.settings import ELECTIONS
 from faultline.systems_under_test.reference.shared.key_commands import FUNCTIONS
 
 __all__ = ["ConsistentCore"]
+
+_MESSAGES = (*RAFT_MESSAGES, *FORWARDING_MESSAGES)
+"""The messages of servers and clients, whatever carries them."""
 
 
 class ConsistentCore:
@@ -107,11 +122,14 @@ class ConsistentCore:
     functions = FUNCTIONS
     # A command that no batch can hold is refused for good, and batches that wait for long never catch up with clients.
     # A leader that collects needs three other options to fit; drawn alone, it would be refused again and again.
+    # The wire came later: drawn with the others, it would change what every seed has drawn before.
     domains = Domains(
         options={
             "batch_linger_ms": ("5", "20"),
             "batch_size_bytes": ("256", "1024", "65536"),
             "election": tuple(style for style in ELECTIONS if style != "collecting"),
+            "wire": (),
+            "wire_linger_ms": (),
         }
     )
     options: Mapping[str, OptionDescription] = OPTIONS
@@ -120,24 +138,18 @@ class ConsistentCore:
     former_planted_bugs: Mapping[str, str] = FORMER_PLANTED_BUGS
     planted_bugs: Mapping[str, PlantedBug] = BUGS.planted_bugs
     features: tuple[Feature, ...] = FEATURES
-    messages: tuple[type[msgspec.Struct], ...] = (*RAFT_MESSAGES, *FORWARDING_MESSAGES)
+    messages: tuple[type[msgspec.Struct], ...] = (*_MESSAGES, *WIRE_MESSAGES)
 
     def node(
         self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], planted_bugs: frozenset[str]
-    ) -> KeyValueServer | LeaderKeyNode:
+    ) -> Node:
         """Return a server with empty memory. Raises UsageError for options, planted bugs or members it cannot use."""
         parts = BUGS.parts(planted_bugs)
-        settings = RaftSettings.read(options)
-        leader_key_store = store_of(members, settings)
-        if leader_key_store is not None and leader_key_store == ports.node_id:
-            return LeaderKeyNode(ports, settings.leader_key_ttl_us)
-        forwards = settings.find_leader == "forward"
-        if forwards:
-            ports = RelayingPorts(ports)
-        server = BUGS.node(KeyValueServer, planted_bugs)(ports, members, settings, parts)
-        if forwards:
-            server.extend(Forwarding(server))
-        return server
+        settings = CoreSettings.read(options)
+        if settings.wire == "port":
+            return _node(ports, members, settings, parts, planted_bugs)
+        channels = _channels(ports, members, settings, parts.wire)
+        return NodeOverChannels(_node(channels, members, settings, parts, planted_bugs), channels)
 
     def client(
         self,
@@ -146,12 +158,16 @@ class ConsistentCore:
         node: NodeId,
         options: Mapping[str, str],
         planted_bugs: frozenset[str],
-    ) -> KeyValueClient:
+    ) -> PortClient:
         """Return a client that talks to `node` first."""
-        settings = RaftSettings.read(options)
+        settings = CoreSettings.read(options)
         replicas = replicas_of(members, settings)
+        first = node if node in replicas else replicas[0]
         client = BUGS.client(KeyValueClient, planted_bugs)
-        return client(ports, replicas, node if node in replicas else replicas[0], settings)
+        if settings.wire == "port":
+            return client(ports, replicas, first, settings)
+        channels = _channels(ports, members, settings, BUGS.parts(planted_bugs).wire)
+        return ClientOverChannels(client(channels, replicas, first, settings), channels)
 
     def not_promised(self, asked: Asked) -> str | None:
         """Return why what a workload judges by need not hold, in a clause; None when it must."""
@@ -159,4 +175,34 @@ class ConsistentCore:
 
     def invariants(self) -> list[Invariant]:
         """Return fresh instances of the system's invariants."""
-        return raft_invariants()
+        return [*raft_invariants(), *(kind() for kind in WIRE_INVARIANTS)]
+
+
+def _node(
+    ports: Ports,
+    members: tuple[NodeId, ...],
+    settings: CoreSettings,
+    parts: CoreParts,
+    planted_bugs: frozenset[str],
+) -> KeyValueServer | LeaderKeyNode:
+    """Return a server, or the store of its leader key."""
+    leader_key_store = store_of(members, settings)
+    if leader_key_store is not None and leader_key_store == ports.node_id:
+        return LeaderKeyNode(ports, settings.leader_key_ttl_us)
+    forwards = settings.find_leader == "forward"
+    if forwards:
+        ports = RelayingPorts(ports)
+    server = BUGS.node(KeyValueServer, planted_bugs)(ports, members, settings, parts)
+    if forwards:
+        server.extend(Forwarding(server))
+    return server
+
+
+def _channels(ports: Ports, members: tuple[NodeId, ...], settings: CoreSettings, parts: WireParts) -> ChannelPorts:
+    """Return ports with channels, which show signs of life as often as a leader does."""
+    timing = WireTiming(
+        heartbeat_interval_us=settings.heartbeat_interval_us,
+        linger_us=settings.wire_linger_us,
+        in_flight_max=settings.in_flight_max,
+    )
+    return ChannelPorts(ports, members, _MESSAGES, timing, parts)

@@ -1,8 +1,9 @@
 """The invariants of node communication that show in the reports of `consistent-core`'s servers.
 
-What a leader may have in flight and how large a batch may be are seen in its own reports. The other invariants of
-these patterns (order and fate of single requests and connections) need both ends in view, and are checked as properties
-of the components. How long a request lingers is one of them: a paused or slow process may exceed any bound.
+What a leader may have in flight and how large a batch may be are seen in its own reports. Other invariants of these
+patterns (order and fate of single requests and connections) need both ends in view: they are checked as properties of
+the components, and some by `consistent_core.wire_invariants`. How long a request lingers is one of them: a paused or
+slow process may exceed any bound.
 """
 
 from __future__ import annotations
