@@ -84,7 +84,7 @@ def unrecordable(outcome: object) -> str:
         return f"its kind is {ascii(outcome.kind)[:80]} and none of ok, fail and info"
     texts: tuple[tuple[str, Any], ...] = (("error", outcome.error), ("node", outcome.node))
     for name, text in texts:
-        if text is not None and not (isinstance(text, str) and _is_plain(text)):
+        if text is not None and not (isinstance(text, str) and (text.isascii() or _is_plain(text))):
             return f"its {name} is {ascii(text)[:80]} and no text that JSON can hold"
     return "" if _is_plain(outcome.value) else f"JSON cannot hold its value {ascii(outcome.value)[:80]}"
 

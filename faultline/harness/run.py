@@ -147,7 +147,7 @@ class _SimulatedRun:
 
     def _stop_when_finished(self) -> None:
         now_us, heal_us = self.scheduler.now_us, self.plan.heal_us
-        if not self.interpreter.finished or now_us < heal_us:
+        if now_us < heal_us or not self.interpreter.finished:
             return
         again = asked_again(self.plan, self._access, self.history, healed_us=heal_us, now_us=now_us)
         if again:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from random import Random
 
 import pytest
 
@@ -98,6 +99,27 @@ def test_one_context_replaces_all_siblings() -> None:
     context = context_of(siblings)
     assert context == vector(blue=1, green=1)
     assert merge(siblings, values(("C", context.increment("blue")))) == values(("C", vector(blue=2, green=1)))
+
+
+@pytest.mark.parametrize("versioning", [Dotted(), ClientIds()], ids=["dotted", "client-id"])
+def test_siblings_that_are_there_already_are_merged_as_if_all_pairs_were_compared(
+    versioning: Dotted | ClientIds,
+) -> None:
+    random = Random(7)
+    replicas: list[Siblings] = [(), (), ()]
+    unchanged = 0
+    for number in range(1, 200):
+        here, there = random.sample(range(3), 2)
+        theirs = replicas[there]
+        if random.random() < 0.4:
+            context = context_of(random.sample(theirs, random.randint(0, len(theirs))))
+            update = Update(context, f"client-{number}", number)
+            theirs = (VersionedValue(number, versioning.version(str(there), number, update)),)
+        merged = versioning.merged(replicas[here], theirs)
+        assert merged == prune((*replicas[here], *theirs))
+        unchanged += merged is replicas[here]
+        replicas[here] = merged
+    assert unchanged >= 10
 
 
 @pytest.mark.rows("VVC-R14", "VVC-R16")

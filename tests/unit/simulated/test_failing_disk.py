@@ -91,7 +91,7 @@ def test_behind_a_page_cache_no_later_fsync_makes_durable_what_one_failed_to(kin
     with pytest.raises(OSError, match="Input/output error") as refusal:
         disk.want_sync("log")
     assert refusal.value.errno == errno.EIO
-    disk.syncs_fail = False
+    disk.allow_syncs()
     assert disk.read("log") == b"durable written"
     synced(disk)
     disk.crash(1, 1)
@@ -104,7 +104,7 @@ def test_bytes_that_a_failed_fsync_never_wrote_are_zeros_before_later_ones() -> 
     disk.fail_syncs()
     with pytest.raises(OSError, match="Input/output error"):
         disk.want_sync("log")
-    disk.syncs_fail = False
+    disk.allow_syncs()
     disk.append("log", b"kept")
     synced(disk)
     disk.crash(1, 1)
@@ -118,7 +118,7 @@ def test_names_whose_sync_failed_are_synced_by_the_next(kind) -> None:
     disk.fail_syncs()
     with pytest.raises(OSError, match="Input/output error"):
         disk.want_folder_sync()
-    disk.syncs_fail = False
+    disk.allow_syncs()
     assert disk.want_folder_sync()
     disk.begin_sync().finish()
     disk.crash(1, 1)

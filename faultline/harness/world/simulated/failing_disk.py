@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Callable
 
 from faultline.harness.world.faults import DiskState
 from faultline.harness.world.simulated.storage import Disk
@@ -33,12 +34,12 @@ class FailingDisk:
         self._disk = disk
         self._salt = stream_salt
         self.state: DiskState = "well"
-        self.syncs_fail = False
         self.struck = False
         self.files = disk.files
         self.read = disk.read
         self.begin_sync = disk.begin_sync
         self.crash = disk.crash
+        self.allow_syncs()
 
     def strike(self, state: DiskState) -> None:
         """Bring the disk into a bad state."""
@@ -48,6 +49,14 @@ class FailingDisk:
     def fail_syncs(self) -> None:
         """Answer every fsync with an error from now on; one that is under way ends well."""
         self.syncs_fail = self.struck = True
+        self.want_sync = self._fail_sync
+        self.want_folder_sync = self._fail_folder_sync
+
+    def allow_syncs(self) -> None:
+        """Let every fsync succeed: the disk's own methods then take it, at no cost of this class."""
+        self.syncs_fail = False
+        self.want_sync: Callable[[str], None] = self._disk.want_sync
+        self.want_folder_sync: Callable[[], bool] = self._disk.want_folder_sync
 
     def begin_process(self) -> None:
         """Note that a process starts from the disk as it is now."""
@@ -59,7 +68,8 @@ class FailingDisk:
             room = uniform(self._salt, len(self.read(file)), 0, max(1, len(data)))
             self._disk.append(file, data[:room])
             raise _refusal(errno.ENOSPC, file)
-        self._require_writable(file)
+        if self.state == "read-only":
+            raise _refusal(errno.EROFS, file)
         self._disk.append(file, data)
 
     def write(self, file: str, data: bytes) -> None:
@@ -81,18 +91,15 @@ class FailingDisk:
         self._require_writable(file)
         self._disk.delete(file)
 
-    def want_sync(self, file: str) -> None:
-        if self.syncs_fail:
-            self._disk.forget_unsynced(file)
-            raise _refusal(errno.EIO, file)
-        self._disk.want_sync(file)
+    def _fail_sync(self, file: str) -> None:
+        self._disk.forget_unsynced(file)
+        raise _refusal(errno.EIO, file)
 
-    def want_folder_sync(self) -> bool:
-        wanted = self._disk.want_folder_sync()
-        if wanted and self.syncs_fail:
+    def _fail_folder_sync(self) -> bool:
+        if self._disk.want_folder_sync():
             self._disk.want_names_again()
             raise _refusal(errno.EIO, "the folder")
-        return wanted
+        return False
 
     def _require_writable(self, file: str) -> None:
         if self.state == "read-only":

@@ -113,7 +113,7 @@ class _Processes:
         """Let fsyncs succeed again, and start the node when it has ended of a failure."""
         host = self._hosts[node]
         if host.disk.syncs_fail:
-            host.disk.syncs_fail = False
+            host.disk.allow_syncs()
             self.restart(node)
 
     def power_off(self, nodes: Sequence[NodeId]) -> None:

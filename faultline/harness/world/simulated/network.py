@@ -94,7 +94,8 @@ class Link:
 
     def arrive(self, message: Any, send_us: int) -> None:
         """Hand over a message that was sent at `send_us`, or lose it to a cut or a reset."""
-        lost = self.loses(send_us)
+        # This is `loses`, written out, as it is asked for every message.
+        lost = self.cut or send_us <= self._broken_us
         if self._traffic.records is not None:
             self._traffic.note(self, message, send_us, -1 if lost else self._scheduler.now_us)
         if not lost:

@@ -41,8 +41,8 @@ class Register(msgspec.Struct, frozen=True, array_like=True):
         """Return the register after `command` was executed as that request."""
         if type(command) is GetValue:
             return self
-        value, error, answer = executed(self.value, command)
-        return Register(value, {**self.answers, client: Answer(request_number, error, answer)})
+        effect = executed(self.value, command)
+        return Register(effect.value, {**self.answers, client: Answer(request_number, effect.error, effect.answer)})
 
     def last_request(self, client: str) -> int:
         """Return the number of the client's last request that was executed on this key; 0 for none."""

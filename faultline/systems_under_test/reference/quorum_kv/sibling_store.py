@@ -69,7 +69,10 @@ class _Vectors:
     order: Order = staticmethod(lambda one, other: bool(one.descends(other)))
 
     def merged(self, ours: Siblings, theirs: Siblings) -> Siblings:
-        """Return all values that no other one descends."""
+        """Return all values that no other one descends; `ours` came out of an earlier merge."""
+        # Replicas agree most of the time, and comparing each pair of siblings again is half of a run.
+        if all(value in ours for value in theirs):
+            return ours
         return merge(ours, theirs, self.order)
 
 

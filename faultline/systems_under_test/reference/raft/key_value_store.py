@@ -7,7 +7,7 @@ the same answers on every server, and again after every restart (SYS-R7).
 from __future__ import annotations
 
 from collections.abc import MutableMapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -54,7 +54,7 @@ def encode_command(command: LoggedCommand) -> bytes:
     return _ENCODER.encode(command)
 
 
-class Applied(NamedTuple):
+class Applied(msgspec.Struct, frozen=True):
     """The result of an entry: the client, the answer, and whether the command was executed (not a duplicate)."""
 
     client_id: int
@@ -118,7 +118,7 @@ class KeyValueStore:
         key = command.key
         values = self.values
         before = values.get(key)
-        value, error, answer = executed(before, command)
-        if value is not before:
-            values[key] = value
-        return ClientResponse(request_number, error, answer)
+        effect = executed(before, command)
+        if effect.value is not before:
+            values[key] = effect.value
+        return ClientResponse(request_number, effect.error, effect.answer)

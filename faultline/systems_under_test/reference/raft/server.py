@@ -320,7 +320,7 @@ class RaftServer:
     def _execute(self, entry: LogEntry) -> None:
         applied = self.store.apply(entry.index, entry.data)
         self.sessions.report(entry, applied)
-        if self.leads:
+        if self.election.role is ServerRole.LEADING:
             self.sessions.refresh(applied.client_id)
         elif len(self.waiting):
             self.ports.trace.emit(AnsweredWithoutLeading(entry.index))

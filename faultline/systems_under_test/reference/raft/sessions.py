@@ -57,11 +57,11 @@ class SessionKeeping:
 
     def report(self, entry: LogEntry, applied: Applied) -> None:
         """Tell what applying `entry` came to."""
-        client_id, number, response, executed, expired = applied
+        client_id, number, executed = applied.client_id, applied.request_number, applied.executed
         event = EntryApplied(entry.index, entry.generation, crc32(entry.data), client_id, number, executed)
         self._trace.emit(event)
         if not executed:
-            self._report_not_executed(entry.index, client_id, response, expired)
+            self._report_not_executed(entry.index, client_id, applied.response, applied.expired)
         if entry.index % _SEEN_EVERY_ENTRIES == 0:
             self._trace.emit(self._seen(entry.index))
 

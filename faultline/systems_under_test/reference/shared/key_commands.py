@@ -11,7 +11,7 @@ A value is never changed in place: an earlier answer may still hold it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -170,7 +170,7 @@ Command = (
 """All commands of a store. `executed` knows those of one key; leases and listings are `service_commands`."""
 
 
-class Executed(NamedTuple):
+class Executed(msgspec.Struct, frozen=True):
     """The effect of a command: the new value of the key, the code of an error, and the answer."""
 
     value: Any

@@ -261,16 +261,18 @@ class AppliedEntriesAgree(ReportingInvariant):
         first = self._applied.get(event.index)
         if first is None:
             self._applied[event.index] = (event.generation, event.checksum, node)
-        elif first[1] != event.checksum or not self._may_differ(event.index, first[0], event.generation):
+        elif first[1] != event.checksum or (
+            first[0] != event.generation and not self._is_one_entry(event.index, first[0], event.generation)
+        ):
             sentence = (
                 f"{first[2]} applied an entry of generation {first[0]} at index {event.index},"
                 f" {node} a different one of generation {event.generation}."
             )
             self._breach(report, time_us, node, sentence)
 
-    def _may_differ(self, index: int, one: int, other: int) -> bool:
-        """Return whether the same entry may have both generations."""
-        return one == other or any(self._stamped_anew.holds(index, each) for each in (one, other))
+    def _is_one_entry(self, index: int, one: int, other: int) -> bool:
+        """Return whether a leader stamped an entry anew, which then has both generations."""
+        return any(self._stamped_anew.holds(index, each) for each in (one, other))
 
 
 class MarkRestsOnTheOwnGeneration(ReportingInvariant):
