@@ -39,7 +39,9 @@ class FailingDisk:
         self.read = disk.read
         self.begin_sync = disk.begin_sync
         self.crash = disk.crash
-        self.allow_syncs()
+        self.syncs_fail = False
+        self.want_sync: Callable[[str], None] = disk.want_sync
+        self.want_folder_sync: Callable[[], bool] = disk.want_folder_sync
 
     def strike(self, state: DiskState) -> None:
         """Bring the disk into a bad state."""
@@ -55,8 +57,8 @@ class FailingDisk:
     def allow_syncs(self) -> None:
         """Let every fsync succeed: the disk's own methods then take it, at no cost of this class."""
         self.syncs_fail = False
-        self.want_sync: Callable[[str], None] = self._disk.want_sync
-        self.want_folder_sync: Callable[[], bool] = self._disk.want_folder_sync
+        self.want_sync = self._disk.want_sync
+        self.want_folder_sync = self._disk.want_folder_sync
 
     def begin_process(self) -> None:
         """Note that a process starts from the disk as it is now."""
