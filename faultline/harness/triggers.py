@@ -41,7 +41,10 @@ def possible_events(system: NodeSystem, options: Mapping[str, str]) -> tuple[str
     Most features are rare by their nature, so that a trace event stands there several times.
     """
     features = (feature.name for feature in possible_features(system, options))
-    return tuple(sorted([*(sorted(set(_trace_events(system))) * _TRACE_EVENT_WEIGHT), *features]))
+    # Events that came after universes were drawn are left out by name: each would move the draws of every other.
+    late: tuple[str, ...] = getattr(system, "undrawn_events", ())
+    drawn = sorted(set(_trace_events(system)) - set(late))
+    return tuple(sorted([*(drawn * _TRACE_EVENT_WEIGHT), *features]))
 
 
 def unknown_event(name: str, system: NodeSystem) -> str:
