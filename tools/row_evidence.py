@@ -27,7 +27,7 @@ from faultline.systems_under_test.patterns.requirement_rows import (
     load_requirements,
 )
 
-__all__ = ["COVERED_CHAPTERS", "Evidence", "evidence", "main", "marked_tests", "rows_page", "unshown"]
+__all__ = ["COVERED_CHAPTERS", "Evidence", "evidence", "main", "marked_tests", "pattern_names", "rows_page", "unshown"]
 
 ROOT = Path(__file__).resolve().parents[1]
 COVERED_CHAPTERS = frozenset(range(3, 33))

@@ -1,6 +1,6 @@
 """Make the page that sets the paragraphs of chapters 1 and 2 against the scenes of the story.
 
-    python tools/story_page.py CHAPTERS      say which lines of the two chapters, in the text file CHAPTERS, are not listed
+    python tools/story_page.py CHAPTERS      say which lines of the two chapters, in that text file, are not listed
 
 docs/reference/story-paragraphs.toml has a line for each paragraph of the chapters, by its first words.
 `tools/generate_reference.py` makes docs/reference/generated/story.md from it, from the scenes, and from the records of
@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import msgspec
 import row_evidence
-from bug_evidence import Record, best_record, read_records
+from bug_evidence import Record, best_record
 
 from faultline.story.scenes import Paragraph, Scene, scenes
 from faultline.story.telling import planted_bugs_of, system_of
@@ -70,7 +70,7 @@ def told_by(where: str) -> list[Told]:
 
 
 def faults(chapters: Chapters) -> list[str]:
-    """Return what is wrong with the lines: a scene, paragraph, module or reason that is not there, a scene not named."""
+    """Return the faults of the lines: what they name and is not there, and scenes that none of them names."""
     found = [
         f"{begins!r} names {wrong}"
         for section in chapters.sections
@@ -91,7 +91,7 @@ def _not_there(chapters: Chapters, where: str) -> Iterator[str]:
 
 
 def link_of_bug(scene: Scene, bug: str, records: Records) -> str:
-    """Return the bug as a link to its records, with the run that finds it and is shrunk; empty when none was recorded."""
+    """Return the bug as a link to its records, with a run that finds it; empty when none was recorded."""
     system = system_of(scene)
     planted = planted_bugs_of(scene)[bug]
     record = best_record(records, system, planted)
@@ -105,13 +105,13 @@ def page(chapters: Chapters, records: Records) -> str:
     lines = [
         "# The story, paragraph by paragraph",
         "",
-        "Made by `make docs` from the scenes, from docs/reference/story-paragraphs.toml and from the records of planted bugs;",
+        "Made by `make docs` from the scenes, docs/reference/story-paragraphs.toml and the records of planted bugs;",
         "do not edit. [The story](../../explanation/the-story.md) says how to read and to change a scene.",
         "",
         "## The chapters against the scenes",
         "",
-        "Each line is a paragraph of chapter 1 or 2, by its first words, in the order of the book. `partitions 2 3` are the",
-        "paragraphs 2 and 3 of the scene `partitions`. A line in italics says why the story has no step for it.",
+        "Each line is a paragraph of chapter 1 or 2, by its first words, in the order of the book. `partitions 2 3`",
+        "are paragraphs 2 and 3 of the scene `partitions`. A line in italics says why the story has no step for it.",
         "",
         f"{_count(chapters)}",
     ]
@@ -122,9 +122,9 @@ def page(chapters: Chapters, records: Records) -> str:
         "",
         "## The scenes against invariants and planted bugs",
         "",
-        "`holds` names invariants that are checked on every event there, `breaks with` the planted bugs against which the",
-        "paragraph stands, each with the recorded run that finds it. That run prints the counterexample, shrunken to the fewest",
-        "operations; `faultline story SCENE --plant BUG` prints the one of the scene.",
+        "`holds` names invariants that are checked on every event there, `breaks with` the planted bugs against which",
+        "the paragraph stands, each with the recorded run that finds it. That run prints the counterexample, shrunken",
+        "to the fewest operations; `faultline story SCENE --plant BUG` prints the one of the scene.",
     ]
     for scene in scenes().values():
         lines += _scene_lines(scene, records)
@@ -136,10 +136,8 @@ def _count(chapters: Chapters) -> str:
     told = sum(bool(told_by(where)) for where in wheres)
     elsewhere = sum(where.startswith("tests/") for where in wheres)
     rest = len(wheres) - told - elsewhere
-    return (
-        f"Of {len(wheres)} paragraphs, {told} are told by scenes, {elsewhere} are shown by tests elsewhere, and {rest} have"
-        " nothing to show."
-    )
+    shown = f"{told} are told by scenes, {elsewhere} by tests elsewhere"
+    return f"Of {len(wheres)} paragraphs, {shown}, and {rest} have nothing to show."
 
 
 def _where(chapters: Chapters, where: str) -> str:

@@ -1,4 +1,4 @@
-"""The hand-cranked cluster of a store with client libraries: clients that keep a table, and perform whole operations."""
+"""The hand-cranked cluster of a store whose client libraries keep a table, and perform whole operations."""
 
 from __future__ import annotations
 

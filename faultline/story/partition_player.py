@@ -80,8 +80,8 @@ class PartitionPlayer(TranscriptPlayer):
     def do_moving(self, words: list[str]) -> None:
         """moving NODES NODES
 
-        Print how many of 1000 keys change their number when hash modulo one number of nodes becomes hash modulo another:
-        no node is asked.
+        Print how many of 1000 keys change their number when hash modulo one number of nodes becomes hash modulo
+        another: no node is asked.
         """
         before, after = map(int, self.exactly(2, words, "moving"))
         keys = [f"key-{number}" for number in range(_KEYS)]

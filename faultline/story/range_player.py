@@ -81,7 +81,9 @@ class RangePlayer(TranscriptPlayer):
         self.cluster.scanned.clear()
         found = self.cluster.ask("scan", None, [start, end], client).value or ()
         asked = ", ".join(dict.fromkeys(self.cluster.scanned))
-        self.lines.append(f"{client}: {', '.join(f'{key} {value}' for key, value in found) or 'nothing'}; asked {asked}")
+        self.lines.append(
+            f"{client}: {', '.join(f'{key} {value}' for key, value in found) or 'nothing'}; asked {asked}"
+        )
 
     def do_hash(self, words: list[str]) -> None:
         """hash PARTITIONS KEY …

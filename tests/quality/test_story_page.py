@@ -1,4 +1,4 @@
-"""The page of the story: each paragraph of the chapters has a line that points to something, each bug a recorded run."""
+"""The page of the story: each line points to something that is there, and each bug has a recorded run."""
 
 from __future__ import annotations
 
@@ -55,7 +55,9 @@ def test_a_scene_that_no_paragraph_of_the_book_names_is_found(story_page: Any) -
 def test_a_paragraph_of_the_book_without_a_line_is_found(story_page: Any) -> None:
     chapters = story_page.load_chapters()
     begins = chapters.sections[0].paragraphs[0][0]
-    assert story_page.without_line(chapters, f"{begins} digital world.\n\n*No* line says this.") == ["No line says this."]
+    assert story_page.without_line(chapters, f"{begins} digital world.\n\n*No* line says this.") == [
+        "No line says this."
+    ]
 
 
 def test_every_bug_that_a_paragraph_prevents_has_a_recorded_run_that_finds_it(story_page: Any) -> None:

@@ -7,6 +7,7 @@ import pytest
 from faultline.story.gossip_cluster import GossipCluster
 from faultline.systems_under_test.reference.gossip.messages import GossipDigest, GossipStates, RoundBegun, WriteMetadata
 
+
 @pytest.mark.rows("GO-R1", "GO-R6", "GO-R7", "GO-R8", "GO-S2")
 def test_nodes_that_know_only_the_seed_come_to_know_each_other() -> None:
     cluster = GossipCluster(5, detector="none")
