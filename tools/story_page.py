@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -169,8 +170,13 @@ def _paragraph_row(scene: Scene, paragraph: Paragraph, held: tuple[str, ...], re
 
 def _anchor(row: str) -> str:
     """Return the anchor of the section of docs/reference/generated/rows.md in which the row stands."""
-    slug = next(slug for slug, pattern in load_requirements().items() if row in pattern.rows)
-    return re.sub(r"[^a-z0-9 -]", "", row_evidence.pattern_names()[slug].lower()).replace(" ", "-")
+    return re.sub(r"[^a-z0-9 -]", "", _headings()[row].lower()).replace(" ", "-")
+
+
+@cache
+def _headings() -> dict[str, str]:
+    names = row_evidence.pattern_names()
+    return {row: names[slug] for slug, pattern in load_requirements().items() for row in pattern.rows}
 
 
 def without_line(chapters: Chapters, text: str) -> list[str]:
