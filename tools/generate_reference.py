@@ -25,6 +25,7 @@ import bug_evidence_page
 import power_page
 import real_evidence
 import row_evidence
+import story_page
 import workload_sensitivity
 from bug_evidence import DETECTION, detection_lines, read_records
 
@@ -200,6 +201,7 @@ def pages() -> dict[Path, str]:
     made[GENERATED / "python-api.md"] = python_api_page()
     made[GENERATED / "rows.md"] = row_evidence.rows_page(load_requirements(), row_evidence.evidence())
     made[power_page.PAGE] = power_page.page(power_page.read_records())
+    made[story_page.PAGE] = story_page.page(story_page.load_chapters(), read_records())
     made[bug_evidence_page.PAGE] = bug_evidence_page.page(read_records())
     cases = [load_case(name) for name in case_names()]
     made[real_evidence.PAGE] = real_evidence.page(cases, real_evidence.read_records())

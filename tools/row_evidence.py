@@ -27,7 +27,7 @@ from faultline.systems_under_test.patterns.requirement_rows import (
     load_requirements,
 )
 
-__all__ = ["COVERED_CHAPTERS", "Evidence", "evidence", "main", "marked_tests", "rows_page", "unshown"]
+__all__ = ["COVERED_CHAPTERS", "Evidence", "evidence", "main", "marked_tests", "pattern_names", "rows_page", "unshown"]
 
 ROOT = Path(__file__).resolve().parents[1]
 COVERED_CHAPTERS = frozenset(range(3, 33))
@@ -134,6 +134,14 @@ def unshown(requirements: Requirements, shown: Mapping[str, Sequence[Evidence]])
     return [row for row in requirements.rows if row not in shown and row not in requirements.left_out]
 
 
+def pattern_names() -> dict[str, str]:
+    """Return the headings of the page by the names under which the rows are found."""
+    return {pattern.slug: pattern.name for pattern in PATTERNS} | {
+        NARRATIVES: "Narratives (chapters 1 and 2)",
+        COMPOSED_SCENARIOS: "Composed scenarios",
+    }
+
+
 def rows_page(found: Mapping[str, Requirements], shown: Mapping[str, Sequence[Evidence]]) -> str:
     """Return the page docs/reference/generated/rows.md."""
     head = (
@@ -141,10 +149,7 @@ def rows_page(found: Mapping[str, Requirements], shown: Mapping[str, Sequence[Ev
         "invariant checked during every run, or a\nplanted bug that a campaign catches. R rows are requirements, "
         "S scenarios, I invariants, M planted bugs.\nMade by `make docs` from the marks in the code; do not edit.\n"
     )
-    names = {pattern.slug: pattern.name for pattern in PATTERNS} | {
-        NARRATIVES: "Narratives (chapters 1 and 2)",
-        COMPOSED_SCENARIOS: "Composed scenarios",
-    }
+    names = pattern_names()
     summary = ["| pattern | rows | shown | left out |", "|---|--:|--:|--:|"]
     summary += [_summary_row(names[slug], pattern, shown) for slug, pattern in found.items()]
     sections = [_section(names[slug], pattern, shown) for slug, pattern in found.items()]

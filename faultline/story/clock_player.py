@@ -7,6 +7,7 @@ from typing import Any
 
 from faultline.story.clock_cluster import SECOND_US, ClockCluster
 from faultline.systems_under_test.patterns.distributed_time.hybrid_clock import BEFORE_ALL, HybridTimestamp
+from faultline.systems_under_test.reference.timestamped_kv.clocks import END_OF_TIME
 from faultline.testing.hand_cranked import HandCrankedCluster
 from faultline.testing.transcript_commands import TranscriptPlayer
 
@@ -96,7 +97,7 @@ class ClockPlayer(TranscriptPlayer):
 
     def _words(self, stamp: HybridTimestamp) -> str:
         if self.cluster.options.get("clock") == "lamport":
-            return str(stamp.wall_us)
+            return "the end of time" if stamp == END_OF_TIME else str(stamp.wall_us)
         minutes, seconds = divmod(stamp.wall_us // SECOND_US, 60)
         hours, minutes = divmod(minutes, 60)
         return f"({hours:02}:{minutes:02}:{seconds:02}, {stamp.ticks})"

@@ -6,10 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from zlib import crc32
 
-from faultline.harness.operation import Operation
-from faultline.harness.outcome import Outcome
-from faultline.harness.world.ports import NodeId
-from faultline.story.log_cluster import Cluster, StaggeredPorts
+from faultline.story.library_cluster import LibraryCluster
+from faultline.story.log_cluster import StaggeredPorts
 from faultline.systems_under_test.patterns.data_partitioning.cluster_directory import (
     MigratePartitions,
     Migration,
@@ -28,7 +26,7 @@ class _ChancePorts(StaggeredPorts):
         return low_us + crc32(f"{self.node_id} {stream}".encode()) % (high_us - low_us)
 
 
-class PartitionCluster(Cluster):
+class PartitionCluster(LibraryCluster):
     """Nodes that host partitions, and clients that keep a table; time passes in milliseconds."""
 
     system_type = PartitionedKv
@@ -42,9 +40,6 @@ class PartitionCluster(Cluster):
         """Send it as often as `copies_of` says: not at all, once, or twice."""
         for _ in range(self.copies_of(message)):
             super().post(source, target, message)
-
-    def wait(self, duration_ms: int = 1_500) -> None:
-        self.pass_time(1_000 * duration_ms)
 
     # -- the coordinator ----------------------------------------------------------------------------------------------
 
@@ -82,39 +77,6 @@ class PartitionCluster(Cluster):
         }
         wanted = {(number, entry.owner, entry.generation) for number, entry in enumerate(directory.entries)}
         return bool(wanted) and hosted == wanted and not directory.pending and all(e.online for e in directory.entries)
-
-    # -- clients ------------------------------------------------------------------------------------------------------
-
-    def client(self, name: str = "client-1") -> Any:
-        if name not in self.nodes:
-            self.ports[name] = self.ports_type(self, name)
-            self.ports[name].now_us = self.ports[self.members[0]].now_us
-            self.nodes[name] = self.system.client(
-                self.ports[name], self.members, self.members[0], self.options, self.planted_bugs
-            )
-            self.nodes[name].start()
-            self.deliver(lambda source, target, _: name in (source, target))
-        return self.nodes[name]
-
-    def hand(self, source: str, target: str, message: Any) -> None:
-        if target in self.nodes:
-            self.nodes[target].receive(NodeId(source), message)
-
-    def begin(self, f: str, key: str, value: Any = None, client: str = "client-1") -> list[Outcome]:
-        """Let the client begin; the list has the outcome once there is one."""
-        outcomes: list[Outcome] = []
-        self.client(client).invoke(Operation(process=0, f=f, key=key, value=value), outcomes.append)
-        return outcomes
-
-    def ask(self, f: str, key: str, value: Any = None, client: str = "client-1") -> Outcome:
-        """Let the client perform it, and time pass until it is over."""
-        outcomes = self.begin(f, key, value, client)
-        for _ in range(120):
-            self.deliver()
-            if outcomes:
-                return outcomes[0]
-            self.wait(10)
-        raise AssertionError("the client never ended its operation")
 
 
 def _coordinator(node: Any) -> Coordinator:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ from faultline.workloads.transfer import OPENING
 __all__ = ["PartitionPlayer"]
 
 _PLACES = tuple(map(str.capitalize, OPENING))
+_KEYS = 1_000
 
 
 class PartitionPlayer(TranscriptPlayer):
@@ -75,14 +77,29 @@ class PartitionPlayer(TranscriptPlayer):
             places = ", ".join(f"{place} {partition_of(place, int(text))}" for place in _PLACES)
             self.lines.append(f"hash modulo {text}: {places}")
 
-    def do_show(self, words: list[str]) -> None:
-        """show table|places|messages|breaches [NODE …]
+    def do_moving(self, words: list[str]) -> None:
+        """moving NODES NODES
 
-        Print the owner of each partition, the partition and the node of each location, or what every player shows.
+        Print how many of 1000 keys change their number when hash modulo one number of nodes becomes hash modulo
+        another: no node is asked.
+        """
+        before, after = map(int, self.exactly(2, words, "moving"))
+        keys = [f"key-{number}" for number in range(_KEYS)]
+        moving = sum(partition_of(key, before) != partition_of(key, after) for key in keys)
+        self.lines.append(f"{moving} of {_KEYS} keys change their number from modulo {before} to modulo {after}")
+
+    def do_show(self, words: list[str]) -> None:
+        """show table|load|places|messages|breaches [NODE …]
+
+        Print the owner of each partition, the number of partitions of each node, the partition and the node of each
+        location, or what every player shows.
         """
         entries = self.cluster.table().entries
         if words[:1] == ["table"]:
             self.lines.append(", ".join(f"{number} {entry.owner}" for number, entry in enumerate(entries)))
+        elif words[:1] == ["load"]:
+            load = Counter(entry.owner for entry in entries)
+            self.lines.append(", ".join(f"{name} {load[name]}" for name in self.cluster.members))
         elif words[:1] == ["places"]:
             for place in _PLACES:
                 number = partition_of(place, len(entries))

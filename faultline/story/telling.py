@@ -14,16 +14,26 @@ from faultline.harness.errors import UsageError
 from faultline.harness.system import PlantedBug
 from faultline.registry import load_system
 from faultline.story.clock_player import ClockPlayer
+from faultline.story.data_player import DataPlayer
 from faultline.story.file_player import FilePlayer
+from faultline.story.gossip_player import GossipPlayer
 from faultline.story.in_processes import Processes
 from faultline.story.location_files import LocationFiles
 from faultline.story.log_player import DEFAULT_SYSTEM, LogPlayer
+from faultline.story.member_player import MemberPlayer
 from faultline.story.partition_player import PartitionPlayer
+from faultline.story.range_player import RangePlayer
 from faultline.story.read_player import ReadPlayer
 from faultline.story.scenes import Paragraph, Scene
+from faultline.story.service_player import ServicePlayer
 from faultline.story.transaction_player import TransactionPlayer
+from faultline.systems_under_test.reference.coordinated_kv.system import CoordinatedKv
+from faultline.systems_under_test.reference.coordination_service.system import CoordinationService
+from faultline.systems_under_test.reference.emergent.system import EmergentLeader
 from faultline.systems_under_test.reference.follower_reads.system import FollowerReadStore
+from faultline.systems_under_test.reference.gossip.system import Gossip
 from faultline.systems_under_test.reference.partitioned_kv.system import PartitionedKv
+from faultline.systems_under_test.reference.range_kv.system import RangeKv
 from faultline.systems_under_test.reference.timestamped_kv.system import TimestampedKv
 from faultline.systems_under_test.reference.transactional_kv.system import TransactionalKv
 from faultline.testing.transcript_player import BarePlayer
@@ -37,7 +47,12 @@ _PLAYERS: dict[str, type[BarePlayer]] = {
     FollowerReadStore.name: ReadPlayer,
     TimestampedKv.name: ClockPlayer,
     PartitionedKv.name: PartitionPlayer,
+    RangeKv.name: RangePlayer,
     TransactionalKv.name: TransactionPlayer,
+    CoordinatedKv.name: DataPlayer,
+    EmergentLeader.name: MemberPlayer,
+    CoordinationService.name: ServicePlayer,
+    Gossip.name: GossipPlayer,
 }
 
 

@@ -2,48 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-from zlib import crc32
-
 import pytest
 
-from faultline.story.log_cluster import Cluster, StaggeredPorts
+from faultline.story.gossip_cluster import GossipCluster
 from faultline.systems_under_test.reference.gossip.messages import GossipDigest, GossipStates, RoundBegun, WriteMetadata
-from faultline.systems_under_test.reference.gossip.system import Gossip
-
-ROUND_US = 100_000
-
-
-class ChancePorts(StaggeredPorts):
-    """Chance that depends on who asks, what for, and when."""
-
-    def uniform_us(self, stream: str, low_us: int, high_us: int) -> int:
-        return low_us + crc32(f"{self.node_id} {stream} {self.now_us}".encode()) % (high_us - low_us)
-
-
-class GossipCluster(Cluster):
-    """Nodes of gossip, who choose their peers by chance."""
-
-    system_type = Gossip
-    ports_type = ChancePorts
-
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        self.sent: list[Any] = []
-        super().__init__(*arguments, **options)
-
-    def post(self, source: str, target: str, message: Any) -> None:
-        self.sent.append(message)
-        super().post(source, target, message)
-
-    def rounds(self, count: int) -> None:
-        self.pass_time(count * ROUND_US)
-
-    def known(self, node: str, owner: str, key: str = "address") -> Any:
-        return self.nodes[node].metadata.get(owner, key)
-
-    def agree(self) -> bool:
-        digests = [node.metadata.digest() for node in self.nodes.values()]
-        return all(digest == digests[0] for digest in digests)
 
 
 @pytest.mark.rows("GO-R1", "GO-R6", "GO-R7", "GO-R8", "GO-S2")

@@ -5,11 +5,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 import pytest
 
 from faultline.harness.errors import UsageError
 from faultline.story.scenes import SCENES, Scene, scene_called, scenes
-from faultline.story.telling import Change, player_of, tell
+from faultline.story.telling import Change, planted_bugs_of, player_of, tell
 from faultline.systems_under_test.patterns.requirement_rows import load_requirements
 from faultline.testing.transcripts import check_transcript, read_transcript
 
@@ -38,6 +41,28 @@ def test_a_scene_goes_as_it_says(scene: Scene, request: pytest.FixtureRequest) -
 @pytest.mark.parametrize(("scene", "number", "bug"), PREVENTED, ids=[f"{s.name}-{n}-{bug}" for s, n, bug in PREVENTED])
 def test_a_paragraph_is_the_first_that_breaks_with_a_bug_that_it_prevents(scene: Scene, number: int, bug: str) -> None:
     assert broken(scene, Change(planted_bug=bug))[0] == number
+
+
+@pytest.mark.parametrize(("scene", "number", "bug"), PREVENTED, ids=[f"{s.name}-{n}-{bug}" for s, n, bug in PREVENTED])
+def test_the_options_that_a_bug_brings_do_not_break_the_paragraph_without_it(
+    scene: Scene, number: int, bug: str
+) -> None:
+    told = tell(with_options(scene, planted_bugs_of(scene)[bug].options), Change())
+    assert all(next(told).holds for _ in range(number))
+
+
+def with_options(scene: Scene, options: Mapping[str, str]) -> Scene:
+    """Return the scene with these options in its clusters, where they have none of the name."""
+
+    def changed(command: str) -> str:
+        added = [f"{name}={value}" for name, value in options.items() if f" {name}=" not in command]
+        return " ".join([command, *added]) if command.startswith("cluster ") else command
+
+    paragraphs = [
+        replace(each, steps=tuple(replace(step, commands=tuple(map(changed, step.commands))) for step in each.steps))
+        for each in scene.paragraphs
+    ]
+    return replace(scene, paragraphs=tuple(paragraphs))
 
 
 def test_each_scene_prevents_a_bug_and_names_rows_and_invariants_that_exist() -> None:
@@ -72,6 +97,29 @@ def test_a_paragraph_that_is_left_out_breaks_the_one_that_rests_on_it() -> None:
     assert [each.paragraph.number for each in told if not each.holds] == [4]
     assert told[2].changed and told[2].lines == ()
     assert told[3].lines[-1] == "saturn: boston 20, philadelphia 38, london 50, pune 75; 183 in all"
+
+
+@pytest.mark.parametrize(
+    ("name", "number", "commands", "breaks"),
+    [
+        ("paused-leader", 2, (), 3),
+        ("five-nodes", 4, (), 5),
+        ("out-of-order", 2, (), 3),
+        ("many-partitions", 2, (), 4),
+        ("key-ranges", 4, (), 5),
+        ("leases", 4, (), 5),
+        ("watches", 2, (), 3),
+        ("data-cluster", 4, (), 6),
+        ("eight-planets", 3, (), 5),
+        # Saturn says something that Jupiter has not heard when Neptune asks it.
+        ("seed-node", 3, ("say saturn load 7", "gossip saturn neptune", "settle"), 4),
+        ("oldest-member", 3, (), 4),
+    ],
+)
+def test_a_paragraph_that_is_changed_breaks_a_later_one(
+    name: str, number: int, commands: tuple[str, ...], breaks: int
+) -> None:
+    assert broken(scene_called(name), Change(paragraph=number, commands=commands))[0] == breaks
 
 
 def test_other_commands_in_place_of_a_paragraph_are_carried_out() -> None:

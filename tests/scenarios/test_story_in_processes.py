@@ -32,7 +32,9 @@ def is_alive(process: int) -> bool:
         return False
 
 
-@pytest.mark.parametrize("name", ["two-files", "collecting-leader", "lost-response"])
+@pytest.mark.parametrize(
+    "name", ["two-files", "collecting-leader", "lost-response", "leases", "seed-node", "data-cluster"]
+)
 def test_a_scene_goes_on_processes_as_it_says(name: str) -> None:
     processes = Processes()
     assert [told.paragraph.number for told in tell(scene_called(name), processes=processes) if not told.holds] == []
