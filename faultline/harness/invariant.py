@@ -6,12 +6,12 @@ leader per generation" a thousand times sooner). An invariant observes the run a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 
-__all__ = ["Breach", "FinalInvariant", "Invariant", "Report", "ReportingInvariant", "events_that_break"]
+__all__ = ["Breach", "FinalInvariant", "Invariant", "Report", "ReportingInvariant", "can_observe", "events_that_break"]
 
 
 class Breach(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,7 +30,7 @@ class Invariant(Protocol):
     """One invariant of a system, for one run. `events` is a plain attribute with the event types that it observes.
 
     It may also have `broken_by`, when it can report a breach only at some of these types. A run in which none of those
-    occurred need not be checked.
+    occurred need not be checked. It may have `needs`: options, each with the values with which its events occur.
     """
 
     id: str
@@ -58,11 +58,18 @@ def events_that_break(invariant: Invariant) -> tuple[type[msgspec.Struct], ...]:
     return () if hasattr(invariant, "finish") else broken_by
 
 
+def can_observe(invariant: Invariant, options: Mapping[str, str]) -> bool:
+    """Return whether the events of `invariant` occur with these `options`; settings stand among them by name."""
+    needs: Mapping[str, tuple[str, ...]] = getattr(invariant, "needs", {})
+    return all(options.get(name) in values for name, values in needs.items())
+
+
 class ReportingInvariant:
     """A base for invariants that builds the breach for them. Inheriting from it is optional.
 
     `events` are the event types that it observes, and `broken_by` those at which it can be broken. `needs_order` is
-    true where the reports of different nodes must arrive in the order in which they were made.
+    true where the reports of different nodes must arrive in the order in which they were made. `needs` names options,
+    each with the values with which the events occur.
     """
 
     id = ""
@@ -70,6 +77,7 @@ class ReportingInvariant:
     events: tuple[type[msgspec.Struct], ...] = ()
     broken_by: tuple[type[msgspec.Struct], ...] = ()
     needs_order = False
+    needs: Mapping[str, tuple[str, ...]] = {}
 
     def _breach(self, report: Report, time_us: int, node: str, sentence: str) -> None:
         report(Breach(invariant=self.id, sentence=sentence, time_us=time_us, node=node))

@@ -17,6 +17,8 @@ import msgspec
 
 from faultline.harness.errors import UsageError
 from faultline.harness.feature import features_of, possible_features
+from faultline.harness.invariant import Invariant, can_observe
+from faultline.harness.options import flat_options
 from faultline.harness.plan import ANY_NODE, EVENT_NODE, Plan, PlannedFault, Trigger
 from faultline.harness.system import NodeSystem
 
@@ -32,7 +34,8 @@ Strike = Callable[[int, str], None]
 def event_names(system: NodeSystem) -> tuple[str, ...]:
     """Return the names of all events of `system`, sorted: of the trace events that its invariants observe, and of the
     features that it declares."""
-    return tuple(sorted({*_trace_events(system), *(feature.name for feature in features_of(system))}))
+    watched = {name for one in system.invariants() for name in _names_of_events(one)}
+    return tuple(sorted({*watched, *(feature.name for feature in features_of(system))}))
 
 
 def possible_events(system: NodeSystem, options: Mapping[str, str]) -> tuple[str, ...]:
@@ -41,10 +44,9 @@ def possible_events(system: NodeSystem, options: Mapping[str, str]) -> tuple[str
     Most features are rare by their nature, so that a trace event stands there several times.
     """
     features = (feature.name for feature in possible_features(system, options))
-    # Events that came after universes were drawn are left out by name: each would move the draws of every other.
-    late: tuple[str, ...] = getattr(system, "undrawn_events", ())
-    drawn = sorted(set(_trace_events(system)) - set(late))
-    return tuple(sorted([*(drawn * _TRACE_EVENT_WEIGHT), *features]))
+    flat = flat_options(options)
+    watched = {name for one in system.invariants() if can_observe(one, flat) for name in _names_of_events(one)}
+    return tuple(sorted([*(sorted(watched) * _TRACE_EVENT_WEIGHT), *features]))
 
 
 def unknown_event(name: str, system: NodeSystem) -> str:
@@ -117,8 +119,8 @@ class TriggerWatch:
         return wanted in (ANY_NODE, node)
 
 
-def _trace_events(system: NodeSystem) -> Iterator[str]:
-    return (event.__name__ for invariant in system.invariants() for event in invariant.events)
+def _names_of_events(invariant: Invariant) -> Iterator[str]:
+    return (event.__name__ for event in invariant.events)
 
 
 def _triggered(plan: Plan) -> Iterator[tuple[int, PlannedFault, Trigger]]:

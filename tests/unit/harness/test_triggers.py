@@ -58,6 +58,13 @@ def test_a_feature_that_the_options_exclude_is_not_drawn() -> None:
     assert "commands-batched" in event_names(CORE)
 
 
+def test_an_event_of_invariants_that_the_options_exclude_is_not_drawn() -> None:
+    options = dict(PLAN.options)
+    assert "BatchExecuted" not in possible_events(CORE, options)
+    assert "NodeStarted" in possible_events(CORE, options)
+    assert "BatchExecuted" in possible_events(CORE, options | {"tuning": "wire:channel"})
+
+
 @pytest.mark.parametrize("world", ["local", "hosts"])
 def test_a_world_that_cannot_aim_says_so_by_name(world: str) -> None:
     error = refused(aimed(Trigger("VoteCounted")), world)

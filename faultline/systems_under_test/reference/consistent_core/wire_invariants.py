@@ -8,6 +8,8 @@ from faultline.systems_under_test.reference.shared.trace_events import NodeStart
 
 __all__ = ["WIRE_INVARIANTS", "AnswersReachTheirCallers", "RequestsAreExecutedInOrder"]
 
+_NEEDS = {"wire": ("channel",)}
+
 
 class AnswersReachTheirCallers(ReportingInvariant):
     """SC-I3: the answer that a caller is given was made for the call that it made."""
@@ -15,6 +17,7 @@ class AnswersReachTheirCallers(ReportingInvariant):
     id = "SC-I3"
     statement = "Each answer reaches the caller of its own request."
     events = (CallAnswered,)
+    needs = _NEEDS
 
     def observe(self, time_us: int, node: str, event: CallAnswered, report: Report) -> None:
         """Compare the two ends."""
@@ -29,6 +32,7 @@ class RequestsAreExecutedInOrder(ReportingInvariant):
     id = "RP-I3"
     statement = "A receiver executes the requests of each pipeline in the order of sending, without gap or repetition."
     events = (BatchExecuted, NodeStarted)
+    needs = _NEEDS
 
     def __init__(self) -> None:
         self._last: dict[tuple[str, str, int], int] = {}

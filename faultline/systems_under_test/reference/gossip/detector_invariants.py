@@ -22,12 +22,17 @@ _ROUNDS_GRANTED = 3
 """The rounds after the end of its patience in which a node must notice: one, and two in which it may run late."""
 
 
+_NEEDS = {"detector": ("heartbeats", "lifeguard")}
+_NEEDS_OF_HEARTBEATS = {"detector": ("heartbeats",)}
+
+
 class SilentMembersAreDown(ReportingInvariant):
     """A node whose patience with a member has ended takes it for down, unless it slept itself."""
 
     id = "HB-I1"
     statement = "A member that shows no sign of life for longer than a node's patience is taken for down by that node."
     events = (PatienceBegun, MemberUp, MemberDown, MembersJudged, NodeStarted)
+    needs = _NEEDS
     broken_by = (MembersJudged,)
 
     def __init__(self) -> None:
@@ -73,6 +78,7 @@ class NoMemberIsDownEarly(ReportingInvariant):
     id = "HB-I3"
     statement = "No node takes a member for down by its own judgement before its patience with it has ended."
     events = (PatienceBegun, MemberUp, MemberDown, NodeStarted)
+    needs = _NEEDS
     broken_by = (MemberDown,)
 
     def __init__(self) -> None:
@@ -108,6 +114,7 @@ class FewHeartbeatsAreTold(ReportingInvariant):
     id = "HB-I4"
     statement = "In a round a node sends its heartbeats to at most the permitted peers, and at most the permitted rows."
     events = (HeartbeatsTold,)
+    needs = _NEEDS_OF_HEARTBEATS
 
     def observe(self, time_us: int, node: str, event: HeartbeatsTold, report: Report) -> None:
         """Count the peers, and the rows of a message."""

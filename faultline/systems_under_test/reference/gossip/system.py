@@ -60,7 +60,6 @@ class Gossip:
         },
         weather={"loss": (), "reset": (), "latency_us_max": (600, 5_000)},
     )
-    undrawn_events = ("HeartbeatsTold", "MemberDown", "MemberUp", "MembersJudged", "PatienceBegun")
     options: Mapping[str, OptionDescription] = OPTIONS
     planted_bugs: Mapping[str, PlantedBug] = BUGS.planted_bugs
     features: tuple[Feature, ...] = FEATURES
