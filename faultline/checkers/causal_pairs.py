@@ -10,14 +10,15 @@ right half follows from the left: a reader that sees `right = 7` must see the le
 | garbage-read, future-read, aborted-read | has a half that no write had been called to put           |
 
 A pair that failed may have written its left half, and a client may write its number again: each attempt explains a half
-from its call on.
+from its call on. An attempt that was not acknowledged may put its left half at any time, also over that of a later
+pair: such an older left half accuses of nothing.
 
 Sources: Patterns of Distributed Systems ch. 22 and 23; Lamport (CACM 1978) on what happened before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from faultline.checkers.classic.misreads import accuse_misreads, writers
@@ -64,8 +65,10 @@ def _judge(conclusion: Conclusion, key: str | None, rows: Sequence[int]) -> None
     attempts = [row for row in rows if history.f[row] == "write-pair"]
     writes = writers(history, attempts)
     called: dict[Any, int] = {}
+    by_number: dict[Any, list[int]] = {}
     for row in attempts:
         called.setdefault(token(history.value[row]), history.invoke_index[row])
+        by_number.setdefault(token(history.value[row]), []).append(row)
     reads = [row for row in rows if history.f[row] == "read-pair" and history.outcome[row] == "ok"]
     for row in reads:
         _expect_halves(history, row)
@@ -80,7 +83,7 @@ def _judge(conclusion: Conclusion, key: str | None, rows: Sequence[int]) -> None
         )
 
     conclusion.accuse(
-        "causal-reverse", list(_without_cause(history, reads, writes)), without_cause, noun="read", key=key
+        "causal-reverse", list(_without_cause(history, reads, writes, by_number)), without_cause, noun="read", key=key
     )
     halves = [(row, value) for row in reads for value in history.result[row] if value is not None]
     # A pair that failed may have written its left half, so that a number counts once its first write was called.
@@ -100,8 +103,21 @@ def _expect_halves(history: History, row: int) -> None:
         raise wrong_shape(CausalPairsChecker.name, history, row, f"answered {told(halves)}", _EXPECTED)
 
 
-def _without_cause(history: History, reads: Sequence[int], writes: dict[int, int]) -> Iterator[Case]:
+def _without_cause(
+    history: History, reads: Sequence[int], writes: dict[int, int], attempts: Mapping[Any, Sequence[int]]
+) -> Iterator[Case]:
     for row in reads:
         left, right = history.result[row]
-        if right is not None and right in writes and (left is None or left < right):
+        if right is None or right not in writes:
+            continue
+        if left is None or (left < right and not _may_come_late(history, attempts.get(left, ()), row)):
             yield Case(right, (writes[right], row))
+
+
+def _may_come_late(history: History, attempts: Sequence[int], read: int) -> bool:
+    """Return whether one of the `attempts` called before the end of `read` was not acknowledged by then."""
+    end = history.complete_index[read]
+    return any(
+        history.invoke_index[row] < end and (history.outcome[row] != "ok" or history.complete_index[row] > end)
+        for row in attempts
+    )

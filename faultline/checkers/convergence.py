@@ -11,13 +11,17 @@ of nodes that the client's node takes for up. What counts is the last read of ea
 | missing-member   | the last view after the heal lacks a node, and all nodes are up by then               |
 | garbage-read, aborted-read, future-read | has a value that cannot have been there (`misreads`)           |
 
-Values may be missing altogether: a node that restarts says only what it knows then. Sources: Patterns of Distributed
-Systems ch. 28; eventual consistency is Terry et al., "Managing Update Conflicts in Bayou" (SOSP 1995).
+Values may be missing altogether: a node that restarts says only what it knows then. A write without an answer may come
+at any time, also between the last reads: a read of its value may differ from reads that began before the news was due.
+
+Sources: Patterns of Distributed Systems ch. 28; eventual consistency is Terry et al., "Managing Update Conflicts in
+Bayou" (SOSP 1995).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from typing import Any
 
 import msgspec
 
@@ -53,7 +57,7 @@ class ConvergenceChecker:
             conclusion.counts["compared"] += len(last)
             if len(last) < 2 and any(history.f[row] == "write" and history.outcome[row] == "ok" for row in rows):
                 unread.append(key)
-            _judge_agreement(conclusion, key, last)
+            _judge_agreement(conclusion, key, rows, last)
             _judge_values(conclusion, key, rows)
         views = _last(history, range(len(history)), "view", run.healed_us)
         _judge_views(conclusion, views, run.plan.nodes)
@@ -96,10 +100,13 @@ def _last(history: History, rows: Sequence[int], f: str, heal_us: int) -> list[i
     return [row for row in last.values() if history.invoke_us[row] >= since_us + _NEWS_US]
 
 
-def _judge_agreement(conclusion: Conclusion, key: str | None, last: Sequence[int]) -> None:
+def _judge_agreement(conclusion: Conclusion, key: str | None, rows: Sequence[int], last: Sequence[int]) -> None:
     history = conclusion.history
-    different = [row for row in last[1:] if token(history.result[row]) != token(history.result[last[0]])]
-    cases = [Case(token(history.result[row]), (last[0], row)) for row in different]
+    late = {token(history.value[row]) for row in rows if history.f[row] == "write" and history.outcome[row] == "info"}
+    different = next(
+        filter(None, ([(one, row) for row in last if _differ(history, one, row, late)] for one in last)), []
+    )
+    cases = [Case(token(history.result[row]), (one, row)) for one, row in different]
 
     def sentence(case: Case) -> str:
         one, other = case.rows
@@ -109,6 +116,17 @@ def _judge_agreement(conclusion: Conclusion, key: str | None, last: Sequence[int
         )
 
     conclusion.accuse("not-converged", cases, sentence, noun="read", key=key)
+
+
+def _differ(history: History, one: int, other: int, late: Collection[Any]) -> bool:
+    """Return whether two reads contradict each other, also if the writes of the values `late` came between them."""
+    values = token(history.result[one]), token(history.result[other])
+    if values[0] == values[1]:
+        return False
+    return not any(
+        value in late and history.invoke_us[before] < history.complete_us[after] + _NEWS_US
+        for value, after, before in ((values[0], one, other), (values[1], other, one))
+    )
 
 
 def _judge_values(conclusion: Conclusion, key: str | None, rows: Sequence[int]) -> None:

@@ -2,7 +2,8 @@
 
 - `IncrementalCausalPairs`: a read must not see the right half of a pair with an older left half
   (`checkers.causal_pairs`). State: for each key the numbers that were written, until there are more than VALUES_MAX;
-  numbers that no write had been called to put are then left to the check afterwards.
+  numbers that no write had been called to put are then left to the check afterwards. Of numbers with attempts that are
+  not acknowledged, how many there are.
 - `IncrementalCausalReverse`: a read that sees a write sees all that were acknowledged before it was called
   (`checkers.classic.causal_reverse`). State: three numbers for each write. A read answers with all values, so that is
   no more than an answer. A key whose value is written again is left to the check afterwards, which refuses it.
@@ -13,6 +14,7 @@ Both compare an answer with what had happened by then, so that nothing later can
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Hashable
 
 from faultline.checkers.common.shape import is_number
@@ -34,6 +36,7 @@ class IncrementalCausalPairs:
     def __init__(self, *, values_max: int = VALUES_MAX) -> None:
         self._values_max = values_max
         self._written: dict[str | None, set[Hashable]] = {}
+        self._unacknowledged: Counter[tuple[str | None, Hashable]] = Counter()
         self._open: dict[int, Operation] = {}
 
     @property
@@ -45,12 +48,16 @@ class IncrementalCausalPairs:
         """Take an invocation."""
         self._open[row] = operation
         written = self._written.setdefault(operation.key, set())
-        if operation.f == "write-pair" and len(written) <= self._values_max:
-            written.add(token(operation.value))
+        if operation.f == "write-pair":
+            self._unacknowledged[operation.key, token(operation.value)] += 1
+            if len(written) <= self._values_max:
+                written.add(token(operation.value))
 
     def complete(self, row: int, outcome: Outcome) -> tuple[int, ...]:
         """Take a completion; return the row of a wrong read, none without one."""
         operation, halves = self._open.pop(row), outcome.value
+        if operation.f == "write-pair" and outcome.kind == "ok":
+            self._acknowledge((operation.key, token(operation.value)))
         if operation.f != "read-pair" or outcome.kind != "ok":
             return ()
         if not isinstance(halves, list | tuple) or len(halves) != 2:
@@ -63,8 +70,16 @@ class IncrementalCausalPairs:
         # A pair that failed may have written its left half, so that a number counts once its write was called.
         if is_complete and any(half is not None and half not in written for half in halves):
             return (row,)
-        is_reverse = right is not None and (left is None or left < right)
+        # An attempt that is not acknowledged may put its left half late, over that of a later pair.
+        is_reverse = right is not None and (
+            left is None or (left < right and not self._unacknowledged[operation.key, left])
+        )
         return (row,) if is_reverse and (is_complete or right in written) else ()
+
+    def _acknowledge(self, number: tuple[str | None, Hashable]) -> None:
+        self._unacknowledged[number] -= 1
+        if not self._unacknowledged[number]:
+            del self._unacknowledged[number]
 
 
 class _Write:

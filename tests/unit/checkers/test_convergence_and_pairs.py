@@ -10,7 +10,7 @@ from faultline.checkers.causal_pairs import CausalPairsChecker
 from faultline.checkers.convergence import ConvergenceChecker
 from faultline.harness.history import History
 from faultline.harness.operation import Operation
-from faultline.harness.outcome import fail, ok
+from faultline.harness.outcome import Outcome, fail, info, ok
 from faultline.harness.plan import Plan
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import CheckResult, Verdict
@@ -24,14 +24,15 @@ Step = tuple[int, str, Any, Any]
 
 
 def judged(checker: Checker, *steps: Step, after_heal: int = 1_000, workers: int = 2) -> CheckResult:
-    """One operation after another by (process, f, value, result), a string for an error; `after_heal` is the first
-    after the heal."""
+    """One operation after another by (process, f, value, result), a string for an error, or an outcome; `after_heal` is
+    the first after the heal."""
     history = History()
     for number, (process, f, value, result) in enumerate(steps):
         time_us = STEP_US * (number + (HEAL if number >= after_heal else 0))
         key = None if f == "view" else "k"
         row = history.invoke(Operation(process, f, key, value), time_us, process % 2, NODES[process % 2])
-        history.complete(row, fail(result) if isinstance(result, str) else ok(result), time_us)
+        outcome = result if isinstance(result, Outcome) else fail(result) if isinstance(result, str) else ok(result)
+        history.complete(row, outcome, time_us)
     plan = Plan(
         system="gossip",
         workload="metadata",
@@ -74,6 +75,21 @@ def test_who_still_disagrees_at_the_end_has_not() -> None:
     result = converged(write(1), read(0, 1), read(1, None), read(0, 1), read(1, None))
     assert anomalies(result) == ["not-converged"]
     assert "nothing through byzantium" in result.sentence
+
+
+LOST = info("timeout")
+
+
+def test_a_write_without_an_answer_may_come_between_the_last_reads() -> None:
+    late = (0, "write", 2, LOST)
+    assert converged(write(1), late, read(0, 1), read(1, 2)).verdict is Verdict.PASS
+    assert anomalies(converged(write(1), write(2), read(0, 1), read(1, 2))) == ["not-converged"]
+
+
+def test_who_reads_the_value_before_a_late_write_when_its_news_was_due_has_not_converged() -> None:
+    late = (0, "write", 2, LOST)
+    assert anomalies(converged(write(1), late, read(0, 2), read(1, 1))) == ["not-converged"]
+    assert anomalies(converged(write(1), write(3), late, read(0, 1), read(1, 3))) == ["not-converged"]
 
 
 def test_who_has_not_heard_of_a_write_that_has_just_ended_is_not_accused() -> None:
@@ -131,6 +147,14 @@ def test_an_effect_without_its_cause_is_found() -> None:
 @pytest.mark.parametrize("left", [2, 3])
 def test_an_effect_with_its_cause_or_a_later_one_is_in_order(left: int) -> None:
     assert judged(CausalPairsChecker(), pair(2), pair(3), read_pair(left, 2)).verdict is Verdict.PASS
+
+
+def test_a_pair_without_an_answer_may_put_its_left_half_over_that_of_a_later_one() -> None:
+    lost = (0, "write-pair", 2, LOST)
+    assert judged(CausalPairsChecker(), pair(1), lost, pair(3), read_pair(2, 3)).verdict is Verdict.PASS
+    assert anomalies(judged(CausalPairsChecker(), pair(1), lost, pair(3), read_pair(1, 3))) == ["causal-reverse"]
+    again = (pair(1), lost, pair(2), pair(3), read_pair(2, 3))
+    assert judged(CausalPairsChecker(), *again).verdict is Verdict.PASS
 
 
 def test_a_half_nobody_wrote_is_found() -> None:
