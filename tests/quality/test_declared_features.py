@@ -14,6 +14,7 @@ import faultline
 from faultline.campaign.engine import default_engine
 from faultline.campaign.planfile import load_plan, shipped_plans
 from faultline.harness.feature import features_of, possible_features
+from faultline.harness.options import all_options
 from faultline.harness.run import run_simulated
 from faultline.registry import fault_marks, load_system, stores, systems
 
@@ -139,13 +140,13 @@ def test_a_system_declares_what_its_code_can_mark_and_nothing_else(name: str) ->
 @pytest.mark.parametrize("name", systems() | stores())
 def test_features_are_declared_once_in_words_with_options_that_there_are(name: str) -> None:
     system = load_system(name)
-    features = features_of(system)
+    features, options = features_of(system), all_options(system)
     assert len({feature.name for feature in features}) == len(features) > 0
     assert fault_marks().isdisjoint(feature.name for feature in features)
     for feature in features:
         assert feature.summary and not feature.summary.endswith(".")
         for option, value in {**feature.needs, **feature.unless}.items():
-            choices = system.options[option].choices
+            choices = options[option].choices
             assert value in choices or not choices, f"{feature.name}: {option}={value}"
         assert bool(feature.log) is (name in stores()), "lines of logs tell of stores, and of nothing else"
 

@@ -23,7 +23,7 @@ from faultline.systems_under_test.reference.gossip.messages import (
 
 
 def sentences(invariant: Invariant, *events: Any, node: str = "athens") -> list[str]:
-    """What the invariant says of these reports of one node; the time of the run is no clock that it may read."""
+    """Return the sentences of the invariant on these reports of one node, all at time 0: it reads the node's clock."""
     breaches: list[Breach] = []
     for event in events:
         invariant.observe(0, node, event, breaches.append)

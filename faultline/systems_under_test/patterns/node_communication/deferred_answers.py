@@ -67,7 +67,7 @@ class DeferredSequencedReceiver(SequencedReceiver):
     def take(self, request: SequencedRequest, respond: Respond) -> None:
         """Begin `request` if it is the next, and let `respond` have its answer, now or in its turn."""
         key = (request.sender, request.epoch, request.sequence)
-        # An older connection brought it before; what is sent there reaches nobody.
+        # An older connection may have brought it before. An answer over that one would be lost.
         self._responds[key] = respond
         answer = self.receive(request)
         if answer is not None:

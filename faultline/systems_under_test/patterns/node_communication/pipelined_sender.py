@@ -37,6 +37,7 @@ from faultline.systems_under_test.patterns.node_communication.request_pipeline i
 from faultline.systems_under_test.patterns.promise import Promise
 
 __all__ = [
+    "SAVED_RESPONSES_MAX",
     "FateUnknown",
     "NotSent",
     "OnLoss",

@@ -216,7 +216,7 @@ class ClientOverChannels:
         self._client.start()
 
     def invoke(self, operation: Operation, done: Callable[[Outcome], None]) -> None:
-        """Perform `operation`."""
+        """Perform `operation`, over channels."""
         self._client.invoke(operation, done)
 
     def receive(self, source: NodeId, message: Any) -> None:

@@ -18,7 +18,7 @@ import msgspec
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.node_communication.socket_channel import Wire
 
-__all__ = ["WIRE_MESSAGES", "Connections", "Dial", "DialAccepted", "HangUp", "Segment"]
+__all__ = ["WIRE_MESSAGES", "Caller", "Connections", "Dial", "DialAccepted", "End", "HangUp", "Listener", "Segment"]
 
 _NAMES_MAX = 1 << 30
 _DIAL_AGAIN_US = 25_000

@@ -255,7 +255,7 @@ class _NoRefutation(SwimMember):
     """
 
     def _hear_of_oneself(self, rumour: Rumour) -> None:
-        """Say nothing."""
+        """Leave the rumour as it is."""
 
 
 @_LIFEGUARD.plant("suspicion-never-ends", "HB-M10", part="watches.lifeguard", caught_by=("HB-I1",))
