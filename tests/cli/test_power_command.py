@@ -27,7 +27,7 @@ def test_a_mutant_is_measured_and_told_in_each_form(faultline, tmp_path):
         for one in json.loads(faultline(*SYSTEM, "--list", "--json").out)
         if one["place"] == "Coordinator._next_stamp" and one["operator"] == "swap-extremum"
     ]
-    asked = (*SYSTEM, "--mutant", mutant, "--workload", "read-write", "--runs", "8")
+    asked = (*SYSTEM, "--mutant", mutant, "--workload", "read-write", "--runs", "40")
     told = json.loads(faultline(*asked, "--json", "--markdown", "power.md").out)
     assert told["clients"]["found"] == told["clients"]["of"] == 1
     (measured,) = told["mutants"]
