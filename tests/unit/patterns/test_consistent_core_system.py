@@ -32,7 +32,8 @@ from faultline.systems_under_test.patterns.data_replication.replicated_log impor
     ReplicationRequest,
 )
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import DATA, LogEntry
-from faultline.systems_under_test.reference.consistent_core.options import OPTIONS, SETTINGS
+from faultline.systems_under_test.reference.consistent_core.options import OPTIONS, SETTINGS, CoreSettings
+from faultline.systems_under_test.reference.consistent_core.parts import CoreParts
 from faultline.systems_under_test.reference.consistent_core.planted_bugs import BUGS
 from faultline.systems_under_test.reference.consistent_core.system import ConsistentCore
 from faultline.systems_under_test.reference.raft.append_batches import BatchAppended
@@ -45,7 +46,6 @@ from faultline.systems_under_test.reference.raft.invariants.sessions import Live
 from faultline.systems_under_test.reference.raft.invariants.storage import STORAGE_INVARIANTS
 from faultline.systems_under_test.reference.raft.key_value_server import KeyValueServer
 from faultline.systems_under_test.reference.raft.messages import RAFT_MESSAGES
-from faultline.systems_under_test.reference.raft.parts import Parts
 from faultline.systems_under_test.reference.raft.settings import RaftSettings
 from faultline.systems_under_test.reference.shared.client_messages import (
     ClientRequest,
@@ -93,7 +93,7 @@ def test_the_defaults_are_usable_and_in_microseconds() -> None:
 )
 def test_unusable_options_are_refused_with_a_next_step(options: dict[str, str], complaint: str) -> None:
     with pytest.raises(UsageError, match=complaint) as refusal:
-        RaftSettings.read(options)
+        CoreSettings.read(options)
     assert refusal.value.next_step
 
 
@@ -102,7 +102,7 @@ def test_a_lease_above_the_election_timeout_is_harmless_while_leases_are_not_use
 
 
 def test_without_planted_bugs_a_node_is_built_from_the_correct_parts() -> None:
-    assert BUGS.parts(()) == Parts()
+    assert BUGS.parts(()) == CoreParts()
 
 
 def test_an_unknown_planted_bug_is_refused_by_name() -> None:
@@ -115,7 +115,7 @@ IN_SEVERAL_PARTS = ("plain-prefix", "history-on-the-leader-only", "replay-to-all
 
 @pytest.mark.parametrize("name", sorted(BUGS.planted_bugs))
 def test_each_planted_bug_changes_one_part_and_forces_only_options_that_exist(name: str) -> None:
-    changed = changed_fields(BUGS.parts((name,)), Parts())
+    changed = changed_fields(BUGS.parts((name,)), CoreParts())
     changed += ["client"] * (BUGS.client(KeyValueClient, (name,)) is not KeyValueClient)
     changed += ["node"] * (BUGS.node(KeyValueServer, (name,)) is not KeyValueServer)
     # The log has two forms, pushed and pulled, and a bug of the log is in both; a few bugs take several changes.
@@ -123,7 +123,7 @@ def test_each_planted_bug_changes_one_part_and_forces_only_options_that_exist(na
     assert 1 <= len(changed) <= 3
     options = BUGS.planted_bugs[name].options
     assert set(options) <= set(OPTIONS | SETTINGS)
-    RaftSettings.read(options)
+    CoreSettings.read(options)
 
 
 def changed_fields(parts: Any, correct: Any) -> list[str]:
@@ -137,7 +137,7 @@ def changed_fields(parts: Any, correct: Any) -> list[str]:
 
 def test_planted_bugs_of_one_part_can_be_combined() -> None:
     log = BUGS.parts(("ack-before-fsync", "no-truncate-on-conflict")).replicated_log
-    correct = Parts().replicated_log
+    correct = CoreParts().replicated_log
     assert log._flush is not correct._flush
     assert log._truncate is not correct._truncate
     assert log._committed_index is correct._committed_index
