@@ -2,35 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from faultline.story.clock_cluster import SECOND_US, ClockCluster
+from faultline.story.story_player import StoryPlayer
 from faultline.systems_under_test.patterns.distributed_time.hybrid_clock import BEFORE_ALL, HybridTimestamp
 from faultline.systems_under_test.reference.timestamped_kv.clocks import END_OF_TIME
 from faultline.testing.hand_cranked import HandCrankedCluster
-from faultline.testing.transcript_commands import TranscriptPlayer
 
 __all__ = ["ClockPlayer"]
 
 
-class ClockPlayer(TranscriptPlayer):
+class ClockPlayer(StoryPlayer):
     """One scene being played, with the largest stamp that each client has seen."""
+
+    cluster_type = ClockCluster
 
     def __init__(self) -> None:
         super().__init__()
         self._seen: dict[str, HybridTimestamp] = {}
 
-    def new_cluster(
-        self, size: int | Sequence[str], planted_bugs: tuple[str, ...], options: dict[str, str]
-    ) -> HandCrankedCluster:
-        options.pop("system", None)
+    def begin(self, cluster: HandCrankedCluster) -> None:
         self._seen.clear()
-        cluster: ClockCluster = self.placed(ClockCluster)(size, planted_bugs, **options)
-        return cluster
-
-    def event_words(self, node: str, event: Any, *, in_brief: bool) -> str | None:
-        return None
+        super().begin(cluster)
 
     def message_words(self, source: str, target: str, message: Any) -> str:
         return ""

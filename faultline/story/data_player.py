@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from faultline.harness.outcome import Outcome
 from faultline.story.library_cluster import LibraryCluster
-from faultline.story.log_words import stock_words
+from faultline.story.story_player import PLACES, StockPlayer
 from faultline.systems_under_test.patterns.data_partitioning.fixed_partitions import partition_of
 from faultline.systems_under_test.reference.coordinated_kv.options import CoordinatedSettings
 from faultline.systems_under_test.reference.coordinated_kv.system import CoordinatedKv
 from faultline.systems_under_test.reference.leases_and_watches.messages import WatchBatch
 from faultline.systems_under_test.reference.leases_and_watches.trace_events import LeaseEnded, LeaseGranted
 from faultline.testing.hand_cranked import HandCrankedCluster
-from faultline.testing.transcript_commands import TranscriptPlayer
-from faultline.workloads.transfer import OPENING
 
 __all__ = ["DataPlayer"]
-
-_PLACES = tuple(map(str.capitalize, OPENING))
 
 
 class _DataCluster(LibraryCluster):
@@ -41,15 +36,10 @@ class _DataCluster(LibraryCluster):
         super().hand(source, target, message)
 
 
-class DataPlayer(TranscriptPlayer):
+class DataPlayer(StockPlayer):
     """One scene being played."""
 
-    def new_cluster(
-        self, size: int | Sequence[str], planted_bugs: tuple[str, ...], options: dict[str, str]
-    ) -> HandCrankedCluster:
-        options.pop("system", None)
-        cluster: _DataCluster = self.placed(_DataCluster)(size, planted_bugs, **options)
-        return cluster
+    cluster_type = _DataCluster
 
     def begin(self, cluster: HandCrankedCluster) -> None:
         super().begin(cluster)
@@ -75,21 +65,10 @@ class DataPlayer(TranscriptPlayer):
 
         Let time pass for all alike; the core and the data nodes talk. Print who was told that a key is gone.
         """
-        (text,) = self.exactly(1, words, "wait")
         self.cluster.told.clear()
-        self.cluster.wait(int(text))
+        super().do_wait(words)
         self.tell_events()
         self.lines += [f"{node} is told: {key} is deleted" for node, key in self.cluster.told]
-
-    def do_stock(self, words: list[str]) -> None:
-        """stock CLIENT
-
-        Let the client library write the 183 widgets, each location to its partition.
-        """
-        (client,) = self.exactly(1, words, "stock")
-        opening = zip(_PLACES, OPENING.values(), strict=True)
-        kinds = [self.cluster.ask("write", place, count, client).kind for place, count in opening]
-        self.lines.append(f"{client}: {', '.join(kinds)}")
 
     def do_write(self, words: list[str]) -> None:
         """write CLIENT LOCATION COUNT
@@ -110,15 +89,6 @@ class DataPlayer(TranscriptPlayer):
         outcomes = self._begun.get(client)
         self.lines.append(f"{client}: {outcomes[0].kind if outcomes else 'no answer yet'}")
 
-    def do_count(self, words: list[str]) -> None:
-        """count CLIENT
-
-        Let the client library read each location.
-        """
-        (client,) = self.exactly(1, words, "count")
-        counts = {place: self.cluster.ask("read", place, client=client).value for place in _PLACES}
-        self.lines.append(f"{client}: {stock_words(counts)}; {sum(count or 0 for count in counts.values())} in all")
-
     def do_show(self, words: list[str]) -> None:
         """show table|places|controller|messages|breaches [NODE …]
 
@@ -131,7 +101,7 @@ class DataPlayer(TranscriptPlayer):
             self.lines += [f"partition {number}: {entry}" for number, entry in enumerate(entries)] or ["no table yet"]
         elif words == ["places"]:
             count = int(self.cluster.options["partitions"])
-            self.lines.append(", ".join(f"{place} in partition {partition_of(place, count)}" for place in _PLACES))
+            self.lines.append(", ".join(f"{place} in partition {partition_of(place, count)}" for place in PLACES))
         elif words == ["controller"]:
             self.lines += [f"{name}: {self.cluster.look(name, _controller)}" for name in alive]
         else:

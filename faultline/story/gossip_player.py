@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from faultline.story.gossip_cluster import GossipCluster
+from faultline.story.story_player import StoryPlayer
 from faultline.systems_under_test.reference.gossip.messages import GossipDigest, GossipReply, GossipStates, GossipWhole
-from faultline.testing.hand_cranked import HandCrankedCluster
-from faultline.testing.transcript_commands import TranscriptPlayer
 
 __all__ = ["GossipPlayer"]
 
 
-class GossipPlayer(TranscriptPlayer):
+class GossipPlayer(StoryPlayer):
     """One scene being played."""
 
-    def new_cluster(
-        self, size: int | Sequence[str], planted_bugs: tuple[str, ...], options: dict[str, str]
-    ) -> HandCrankedCluster:
-        options.pop("system", None)
-        cluster: GossipCluster = self.placed(GossipCluster)(size, planted_bugs, **options)
-        return cluster
-
-    def event_words(self, node: str, event: Any, *, in_brief: bool) -> str | None:
-        return None
+    cluster_type = GossipCluster
 
     def message_words(self, source: str, target: str, message: Any) -> str:
         link = f"{source} → {target}:"

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from faultline.harness.errors import HarnessError
-from faultline.harness.world.local.wire import MessageCodec
+from faultline.harness.world.message_codec import MessageCodec
 from faultline.harness.world.ports import NodeId, NodeStatus
 from faultline.story import node_process
 from faultline.story.node_process import Answer, Asked, Order, coded

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from faultline.story.library_cluster import LibraryCluster
+from faultline.story.story_player import LibraryPlayer
 from faultline.systems_under_test.reference.emergent.messages import ViewRequest, ViewResponse
 from faultline.systems_under_test.reference.emergent.system import EmergentLeader
-from faultline.testing.hand_cranked import HandCrankedCluster
-from faultline.testing.transcript_commands import TranscriptPlayer
 
 __all__ = ["MemberPlayer"]
 
@@ -20,26 +18,10 @@ class _MemberCluster(LibraryCluster):
     system_type = EmergentLeader
 
 
-class MemberPlayer(TranscriptPlayer):
+class MemberPlayer(LibraryPlayer):
     """One scene being played."""
 
-    def new_cluster(
-        self, size: int | Sequence[str], planted_bugs: tuple[str, ...], options: dict[str, str]
-    ) -> HandCrankedCluster:
-        options.pop("system", None)
-        cluster: _MemberCluster = self.placed(_MemberCluster)(size, planted_bugs, **options)
-        return cluster
-
-    def event_words(self, node: str, event: Any, *, in_brief: bool) -> str | None:
-        return None
-
-    def do_wait(self, words: list[str]) -> None:
-        """wait MILLISECONDS
-
-        Let time pass for all alike; nodes talk.
-        """
-        (text,) = self.exactly(1, words, "wait")
-        self.cluster.wait(int(text))
+    cluster_type = _MemberCluster
 
     def do_ask(self, words: list[str]) -> None:
         """ask CLIENT NODE …

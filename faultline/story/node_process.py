@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, cast
 from faultline.harness.system import NodeSystem
 from faultline.harness.world.framing import LENGTH_BYTES
 from faultline.harness.world.local.storage import BufferedStorage, Disk
-from faultline.harness.world.local.wire import MessageCodec
+from faultline.harness.world.message_codec import MessageCodec
 from faultline.harness.world.ports import NodeId
 from faultline.testing.fake_ports import FakeTimer
 from faultline.testing.hand_cranked import ClusterPorts

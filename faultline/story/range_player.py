@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from faultline.story.library_cluster import LibraryCluster
+from faultline.story.story_player import LibraryPlayer
 from faultline.systems_under_test.patterns.data_partitioning.fixed_partitions import partition_of
 from faultline.systems_under_test.patterns.data_partitioning.key_range_partitions import EVERYTHING
 from faultline.systems_under_test.reference.range_kv.messages import ScanKeys
 from faultline.systems_under_test.reference.range_kv.system import RangeKv
 from faultline.testing.hand_cranked import HandCrankedCluster
-from faultline.testing.transcript_commands import TranscriptPlayer
 
 __all__ = ["RangePlayer"]
 
@@ -31,27 +30,14 @@ class _RangeCluster(LibraryCluster):
         super().post(source, target, message)
 
 
-class RangePlayer(TranscriptPlayer):
+class RangePlayer(LibraryPlayer):
     """One scene being played."""
 
-    def new_cluster(
-        self, size: int | Sequence[str], planted_bugs: tuple[str, ...], options: dict[str, str]
-    ) -> HandCrankedCluster:
-        options.pop("system", None)
-        cluster: _RangeCluster = self.placed(_RangeCluster)(size, planted_bugs, **options)
+    cluster_type = _RangeCluster
+
+    def begin(self, cluster: HandCrankedCluster) -> None:
         cluster.deliver()  # The nodes register, and the first of them makes the table.
-        return cluster
-
-    def event_words(self, node: str, event: Any, *, in_brief: bool) -> str | None:
-        return None
-
-    def do_wait(self, words: list[str]) -> None:
-        """wait MILLISECONDS
-
-        Let time pass for all alike; nodes talk.
-        """
-        (text,) = self.exactly(1, words, "wait")
-        self.cluster.wait(int(text))
+        super().begin(cluster)
 
     def do_write(self, words: list[str]) -> None:
         """write CLIENT KEY=VALUE …

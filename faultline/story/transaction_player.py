@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from faultline.story.log_words import stock_words, tag_words
+from faultline.story.story_player import StoryPlayer
 from faultline.story.transaction_cluster import REFUSED, WAITS, Transaction, TransactionCluster
 from faultline.systems_under_test.patterns.data_partitioning import transaction_messages as phases
 from faultline.systems_under_test.reference.transactional_kv.messages import Reply
 from faultline.systems_under_test.reference.transactional_kv.options import host_of
 from faultline.testing.hand_cranked import HandCrankedCluster
-from faultline.testing.transcript_commands import TranscriptPlayer
 from faultline.workloads.transfer import OPENING
 
 __all__ = ["TransactionPlayer"]
@@ -25,23 +24,18 @@ _PHASES: dict[type, str] = {
 }
 
 
-class TransactionPlayer(TranscriptPlayer):
+class TransactionPlayer(StoryPlayer):
     """One scene being played, with a transaction for each client."""
+
+    cluster_type = TransactionCluster
 
     def __init__(self) -> None:
         super().__init__()
         self._transactions: dict[str, Transaction] = {}
 
-    def new_cluster(
-        self, size: int | Sequence[str], planted_bugs: tuple[str, ...], options: dict[str, str]
-    ) -> HandCrankedCluster:
-        options.pop("system", None)
+    def begin(self, cluster: HandCrankedCluster) -> None:
         self._transactions.clear()
-        cluster: TransactionCluster = self.placed(TransactionCluster)(size, planted_bugs, **options)
-        return cluster
-
-    def event_words(self, node: str, event: Any, *, in_brief: bool) -> str | None:
-        return None
+        super().begin(cluster)
 
     def message_words(self, source: str, target: str, message: Any) -> str:
         if isinstance(message, phases.Vote):

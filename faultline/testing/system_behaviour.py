@@ -13,7 +13,7 @@ from faultline.harness.history import History, Row
 from faultline.harness.plan import Plan, PlannedFault
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import Verdict
-from faultline.harness.world.local.wire import MessageCodec, WireError
+from faultline.harness.world.message_codec import MessageCodec, WireError
 from faultline.testing.probes import Counted, HalfDeaf, Overheard
 from faultline.testing.problem import Check
 from faultline.testing.system_subject import SystemSubject

@@ -14,7 +14,7 @@ from faultline.harness.errors import HarnessError, UsageError
 from faultline.harness.options import all_options, effective_options
 from faultline.harness.plan import Plan
 from faultline.harness.system import NodeSystem, OptionDescription, PlantedBug, ServesByOption
-from faultline.harness.world.local.wire import MessageCodec
+from faultline.harness.world.message_codec import MessageCodec
 from faultline.harness.world.simulated.world import SimulatedWorld
 from faultline.testing.problem import Check
 from faultline.testing.system_subject import SystemSubject, import_path_of

@@ -9,7 +9,7 @@ from faultline.harness.run_record import MessageRecord
 from faultline.harness.world.framing import encode_frame
 from faultline.harness.world.local.decoded_messages import DecodedMessages
 from faultline.harness.world.local.kept_messages import LOST_S, KeptMessages
-from faultline.harness.world.local.wire import MessageCodec
+from faultline.harness.world.message_codec import MessageCodec
 from faultline.harness.world.ports import NodeId
 
 LINK = (NodeId("athens"), NodeId("byzantium"))

@@ -14,7 +14,7 @@ from faultline.harness.world.local.channel import HOST, Address, InboundConnecti
 from faultline.harness.world.local.handshake import HANDSHAKE_BYTES_MAX, Caller, Listener, RunSecret, Witness
 from faultline.harness.world.local.kept_messages import KeptMessages
 from faultline.harness.world.local.proxy import LinkProxy
-from faultline.harness.world.local.wire import WireError
+from faultline.harness.world.message_codec import WireError
 from faultline.harness.world.ports import NodeId
 
 SECRET, OTHER = RunSecret(b"s" * 32), RunSecret(b"o" * 32)

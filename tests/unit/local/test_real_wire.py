@@ -7,7 +7,7 @@ import pytest
 
 from faultline.harness.errors import HarnessError
 from faultline.harness.world.framing import FrameDecoder
-from faultline.harness.world.local.wire import MessageCodec, WireError
+from faultline.harness.world.message_codec import MessageCodec, WireError
 
 
 class Ping(msgspec.Struct, frozen=True, tag=True):

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from faultline.harness.world.ports import NodeId
 from faultline.systems_under_test.patterns.node_communication.socket_channel import Wire
 from faultline.systems_under_test.reference.consistent_core.wire_connections import (
     Connections,
@@ -70,13 +71,13 @@ def end_of(node_id: str) -> tuple[Any, Connections, End]:
 def listening() -> tuple[Any, Connections, End]:
     ports, connections, end = end_of("byzantium")
     connections.listener = end
-    connections.take("athens", Dial(NAME))  # type: ignore[arg-type]  # a plain name will do
+    connections.take(NodeId("athens"), Dial(NAME))
     return ports, connections, end
 
 
 def take(connections: Connections, *messages: Any) -> None:
     for message in messages:
-        assert connections.take("athens", message)  # type: ignore[arg-type]  # a plain name will do
+        assert connections.take(NodeId("athens"), message)
 
 
 @pytest.mark.rows("SC-I1")
@@ -96,7 +97,7 @@ def test_a_gap_ends_the_connection_at_both_ends_and_nothing_after_it_counts() ->
 
 def test_a_dial_is_repeated_until_it_is_answered_and_makes_one_connection() -> None:
     ports, connections, end = end_of("athens")
-    connections.dial("byzantium", 1, end)  # type: ignore[arg-type]  # a plain name will do
+    connections.dial(NodeId("byzantium"), 1, end)
     ports.timers_set.pop()()
     assert ports.sent == [Dial(NAME), Dial(NAME)]
     take(connections, DialAccepted(NAME), DialAccepted(NAME))
@@ -129,11 +130,11 @@ def test_a_node_that_does_not_listen_refuses() -> None:
 
 def test_a_dialler_that_is_refused_hears_of_it() -> None:
     _, connections, end = end_of("athens")
-    connections.dial("byzantium", 3, end)  # type: ignore[arg-type]  # a plain name will do
+    connections.dial(NodeId("byzantium"), 3, end)
     take(connections, HangUp(NAME))
     assert end.told == [("lost", 3)]
 
 
 def test_other_messages_are_not_taken() -> None:
     _, connections, _ = end_of("athens")
-    assert not connections.take("byzantium", object())  # type: ignore[arg-type]  # a plain name will do
+    assert not connections.take(NodeId("byzantium"), object())

@@ -20,7 +20,7 @@ from faultline.harness.world.local.handshake import (
     RunSecret,
 )
 from faultline.harness.world.local.kept_messages import LOST_S, Note
-from faultline.harness.world.local.wire import WireError
+from faultline.harness.world.message_codec import WireError
 
 __all__ = ["HOST", "WRITE_BUFFER_BYTES_MAX", "Address", "InboundConnection", "OutgoingChannel", "takes_more"]
 

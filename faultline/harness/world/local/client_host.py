@@ -24,7 +24,7 @@ from faultline.harness.world.local.random_source import WeatherRandom
 from faultline.harness.world.local.storage import BufferedStorage, Commit
 from faultline.harness.world.local.timers import ClockTimers
 from faultline.harness.world.local.trace import SilentTrace
-from faultline.harness.world.local.wire import MessageCodec
+from faultline.harness.world.message_codec import MessageCodec
 from faultline.harness.world.ports import NodeId
 
 __all__ = ["ClientHost"]

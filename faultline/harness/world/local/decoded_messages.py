@@ -14,7 +14,7 @@ import msgspec
 from faultline.harness.run_record import MessageRecord
 from faultline.harness.world.framing import LENGTH_BYTES
 from faultline.harness.world.local.kept_messages import LOST_S, KeptMessages
-from faultline.harness.world.local.wire import MessageCodec, WireError
+from faultline.harness.world.message_codec import MessageCodec, WireError
 from faultline.harness.world.ports import Link
 
 __all__ = ["DecodedMessages"]

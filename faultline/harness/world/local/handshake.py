@@ -23,7 +23,7 @@ from typing import Any
 import msgspec
 
 from faultline.harness.world.framing import encode_frame
-from faultline.harness.world.local.wire import WireError
+from faultline.harness.world.message_codec import WireError
 
 __all__ = [
     "HANDSHAKE_BYTES_MAX",

@@ -14,7 +14,7 @@ from faultline.harness.world.local.channel import Address, InboundConnection, Ou
 from faultline.harness.world.local.handshake import Listener, RunSecret
 from faultline.harness.world.local.kept_messages import KeptMessages
 from faultline.harness.world.local.outbox import Outbox
-from faultline.harness.world.local.wire import MessageCodec, WireError
+from faultline.harness.world.message_codec import MessageCodec, WireError
 from faultline.harness.world.ports import NodeId, UnexpectedMessage
 
 __all__ = ["ClientNetwork", "NodeNetwork"]

@@ -46,7 +46,7 @@ from faultline.harness.world.local.random_source import WeatherRandom
 from faultline.harness.world.local.storage import BufferedStorage, Disk
 from faultline.harness.world.local.timers import ClockTimers
 from faultline.harness.world.local.trace import FileTrace
-from faultline.harness.world.local.wire import MessageCodec
+from faultline.harness.world.message_codec import MessageCodec
 from faultline.harness.world.ports import Node, NodeId
 
 __all__ = ["ANSWERS_DESCRIPTOR", "NodeConfig", "load_system", "main"]

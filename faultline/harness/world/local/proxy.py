@@ -25,7 +25,7 @@ from faultline.harness.world.framing import FrameDecoder, FrameError, encode_fra
 from faultline.harness.world.local.channel import HOST, Address, takes_more
 from faultline.harness.world.local.handshake import HANDSHAKE_BYTES_MAX, HANDSHAKE_TIMEOUT_S, RunSecret, Witness
 from faultline.harness.world.local.kept_messages import LOST_S, KeptMessages
-from faultline.harness.world.local.wire import WireError
+from faultline.harness.world.message_codec import WireError
 from faultline.harness.world.ports import Link, NodeId
 from faultline.harness.world.weather import DRAW_RANGE, draw, salt, uniform
 

@@ -129,8 +129,7 @@ class VersionVector(msgspec.Struct, frozen=True, tag="vector"):
     def descends(self, other: VersionVector) -> bool:
         """Return whether it knows everything that `other` knows; a vector descends itself."""
         known = self.counters
-        # A generator would be slower, and replicas that put siblings together compare each pair of them.
-        for writer, counter in other.counters.items():  # noqa: SIM110
+        for writer, counter in other.counters.items():  # noqa: SIM110  # `all` is slower, and each pair is compared
             if known.get(writer, 0) < counter:
                 return False
         return True
@@ -199,16 +198,12 @@ def prune(values: Iterable[VersionedValue], order: Order = _descends) -> tuple[V
             distinct.append(value)
     if len(distinct) < 2:
         return tuple(distinct)
-    newest = [value for value in distinct if not _is_replaced(value.version, versions, order)]
+    newest = [
+        value
+        for value in distinct
+        if not any(other is not value.version and order(other, value.version) for other in versions)
+    ]
     return tuple(sorted(newest, key=_place))
-
-
-def _is_replaced(version: Version, versions: list[Version], order: Order) -> bool:
-    """Return whether another one of the `versions` descends `version`."""
-    for other in versions:  # noqa: SIM110  # as in `descends`
-        if other is not version and order(other, version):
-            return True
-    return False
 
 
 def merge(

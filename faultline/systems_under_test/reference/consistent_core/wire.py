@@ -24,7 +24,7 @@ keeps the last answers of each incarnation of its callers, and calls that its no
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Union
+from typing import Any
 
 import msgspec
 
@@ -32,6 +32,7 @@ from faultline.harness.operation import Operation
 from faultline.harness.outcome import Outcome
 from faultline.harness.system import PortClient
 from faultline.harness.world.framing import FrameError
+from faultline.harness.world.message_codec import MessageCodec, WireError
 from faultline.harness.world.ports import (
     Clock,
     Network,
@@ -55,7 +56,6 @@ from faultline.systems_under_test.reference.consistent_core.wire_connections imp
 from faultline.systems_under_test.reference.consistent_core.wire_events import BatchExecuted
 from faultline.systems_under_test.reference.consistent_core.wire_line import (
     MESSAGE,
-    Codec,
     WireLine,
     WireParts,
     WireTiming,
@@ -63,7 +63,7 @@ from faultline.systems_under_test.reference.consistent_core.wire_line import (
 
 __all__ = ["ChannelPorts", "ClientOverChannels", "NodeOverChannels"]
 
-_OF_THE_OTHER_END = (FrameError, QueueFull, ReadTimeout, msgspec.MsgspecError)
+_OF_THE_OTHER_END = (FrameError, QueueFull, ReadTimeout, WireError, msgspec.MsgspecError)
 """Errors that end a connection. Any other is one of the node, and ends it."""
 
 
@@ -91,9 +91,7 @@ class ChannelPorts:
         self._members = members
         self._timing = timing
         self._parts = parts
-        # A union of types known only now has no static type.
-        decoder: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(Union[tuple(messages)])  # noqa: UP007  # made at run time
-        self._codec = Codec(msgspec.msgpack.Encoder().encode, decoder.decode)
+        self._codec = MessageCodec(messages)
         self._connections = Connections(ports)
         self._lines: dict[NodeId, WireLine] = {}
         self._receivers: dict[NodeId, DeferredSequencedReceiver] = {}

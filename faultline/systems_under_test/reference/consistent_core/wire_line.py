@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from faultline.harness.world.message_codec import MessageCodec
 from faultline.harness.world.ports import NodeId, Ports, UnexpectedMessage
 from faultline.systems_under_test.patterns.node_communication.batch_queue import BatchLimits, OversizeRequest
 from faultline.systems_under_test.patterns.node_communication.deferred_answers import (
@@ -38,7 +39,7 @@ from faultline.systems_under_test.reference.consistent_core.calls import (
 from faultline.systems_under_test.reference.consistent_core.wire_connections import Connections
 from faultline.systems_under_test.reference.consistent_core.wire_events import CallAnswered
 
-__all__ = ["CALLS", "MESSAGE", "Codec", "WireLine", "WireParts", "WireTiming"]
+__all__ = ["CALLS", "MESSAGE", "WireLine", "WireParts", "WireTiming"]
 
 CALLS = b"c"
 """The first byte of a frame with a request of the pipeline: a batch of calls."""
@@ -76,14 +77,6 @@ class WireTiming(msgspec.Struct, frozen=True, kw_only=True):
         return self.heartbeat_interval_us * READ_TIMEOUT_HEARTBEATS
 
 
-@dataclass(frozen=True, slots=True)
-class Codec:
-    """The encoding of the system's messages inside frames."""
-
-    encode: Callable[[Any], bytes]
-    decode: Callable[[bytes], Any]
-
-
 class WireLine:
     """One line: `send` a message or a call; all that comes of it is handed to `deliver`."""
 
@@ -93,7 +86,7 @@ class WireLine:
         peer: NodeId,
         connections: Connections,
         deliver: Callable[[NodeId, Any], None],
-        codec: Codec,
+        codec: MessageCodec,
         timing: WireTiming,
         parts: WireParts,
     ) -> None:

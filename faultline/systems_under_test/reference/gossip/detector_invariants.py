@@ -21,22 +21,39 @@ __all__ = ["FewHeartbeatsAreTold", "NoMemberIsDownEarly", "SilentMembersAreDown"
 _ROUNDS_GRANTED = 3
 """The rounds after the end of its patience in which a node must notice: one, and two in which it may run late."""
 
-
 _NEEDS = {"detector": ("heartbeats", "lifeguard")}
 _NEEDS_OF_HEARTBEATS = {"detector": ("heartbeats",)}
 
 
-class SilentMembersAreDown(ReportingInvariant):
+class _Patience(ReportingInvariant):
+    """A base of invariants that know when the patience of each node with each member ends."""
+
+    needs = _NEEDS
+
+    def __init__(self) -> None:
+        self._ends_us: dict[str, dict[str, int]] = {}
+
+    def _noted(self, node: str, event: object) -> dict[str, int]:
+        """Return the ends of the patience of `node` by member, once `event` has begun one, or a life of the node."""
+        ends_us = self._ends_us.setdefault(node, {})
+        match event:
+            case PatienceBegun(member, patience_us, now_us):
+                ends_us[member] = now_us + patience_us
+            case NodeStarted():
+                ends_us.clear()
+        return ends_us
+
+
+class SilentMembersAreDown(_Patience):
     """A node whose patience with a member has ended takes it for down, unless it slept itself."""
 
     id = "HB-I1"
     statement = "A member that shows no sign of life for longer than a node's patience is taken for down by that node."
     events = (PatienceBegun, MemberUp, MemberDown, MembersJudged, NodeStarted)
-    needs = _NEEDS
     broken_by = (MembersJudged,)
 
     def __init__(self) -> None:
-        self._ends_us: dict[str, dict[str, int]] = {}
+        super().__init__()
         self._judged_us: dict[str, int] = {}
 
     def observe(
@@ -47,12 +64,9 @@ class SilentMembersAreDown(ReportingInvariant):
         report: Report,
     ) -> None:
         """Note the end of each patience; in each round look for one that is over."""
-        ends_us = self._ends_us.setdefault(node, {})
+        ends_us = self._noted(node, event)
         match event:
-            case PatienceBegun():
-                ends_us[event.member] = event.now_us + event.patience_us
             case NodeStarted():
-                ends_us.clear()
                 self._judged_us.pop(node, None)
             case MembersJudged():
                 slept = event.now_us - self._judged_us.get(node, event.now_us) > 2 * event.interval_us
@@ -68,32 +82,24 @@ class SilentMembersAreDown(ReportingInvariant):
                             f" {late_us / 1_000:.0f} ms after the end of its patience."
                         )
                         self._breach(report, time_us, node, sentence)
-            case _:
+            case MemberUp() | MemberDown():
                 ends_us.pop(event.member, None)
 
 
-class NoMemberIsDownEarly(ReportingInvariant):
+class NoMemberIsDownEarly(_Patience):
     """A node that judges by itself takes a member for down only when its patience with it has ended."""
 
     id = "HB-I3"
     statement = "No node takes a member for down by its own judgement before its patience with it has ended."
     events = (PatienceBegun, MemberUp, MemberDown, NodeStarted)
-    needs = _NEEDS
     broken_by = (MemberDown,)
-
-    def __init__(self) -> None:
-        self._ends_us: dict[str, dict[str, int]] = {}
 
     def observe(
         self, time_us: int, node: str, event: PatienceBegun | MemberUp | MemberDown | NodeStarted, report: Report
     ) -> None:
         """Note the end of each patience; compare the time of each judgement with it."""
-        ends_us = self._ends_us.setdefault(node, {})
+        ends_us = self._noted(node, event)
         match event:
-            case PatienceBegun():
-                ends_us[event.member] = event.now_us + event.patience_us
-            case NodeStarted():
-                ends_us.clear()
             case MemberUp():
                 # A heartbeat brings the next patience at once; a refuted suspicion leaves none.
                 ends_us.pop(event.member, None)

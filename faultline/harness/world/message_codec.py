@@ -1,4 +1,4 @@
-"""The messages that cross a connection after the handshake, as MessagePack.
+"""The messages of a system as MessagePack, for the wires that carry them.
 
 The codec is built from the message types a system declares; their tags tell them apart on the wire.
 """
@@ -21,7 +21,7 @@ class WireError(Exception):
 
 
 class MessageCodec:
-    """Encodes messages into frames and decodes payloads, for one system's message types."""
+    """Encodes messages, also into frames, and decodes payloads, for one system's message types."""
 
     def __init__(self, messages: Sequence[type[msgspec.Struct]]) -> None:
         self._encoder = msgspec.msgpack.Encoder()
@@ -34,9 +34,13 @@ class MessageCodec:
                 "Give each message type in `messages` its own tag (`tag=True`).",
             ) from error
 
+    def encode(self, message: msgspec.Struct) -> bytes:
+        """Return `message` as bytes."""
+        return self._encoder.encode(message)
+
     def encode_frame(self, message: msgspec.Struct) -> bytes:
         """Return `message` as a frame, ready for the socket."""
-        return encode_frame(self._encoder.encode(message))
+        return encode_frame(self.encode(message))
 
     def decode(self, payload: bytes) -> Any:
         """Return the message in `payload`. Raises WireError when it is none of the system's."""
