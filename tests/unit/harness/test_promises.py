@@ -108,6 +108,16 @@ def refusal(**asked: Any) -> UsageError:
             "executes one that comes again",
         ),
         (
+            {
+                "system": "transactional-kv",
+                "workload": "txn-append",
+                "options": {"transactions_remembered": "3"},
+                "faults": ("power",),
+                "weather": {"stale": "0.01"},
+            },
+            "a stale message may be of a transaction that is forgotten",
+        ),
+        (
             {"system": "gossip", "workload": "metadata", "faults": ("disk",), "weather": {"stale": "0.01"}},
             "executes a stale one again",
         ),
@@ -142,6 +152,19 @@ def test_reads_from_followers_are_judged_by_what_they_promise() -> None:
 def test_keys_are_linearizable_under_clocks_that_no_lease_bears_where_no_lease_is_used() -> None:
     request = RunRequest(system="coordination-service", faults=("runaway-clocks",), operations=2)
     assert make_plan(request, resolve(request)).workload == "register"
+
+
+@pytest.mark.parametrize(("remembered", "stale"), [("3", "0"), ("1000", "0.01")])
+def test_transactions_may_be_forgotten_or_messages_be_stale(remembered: str, stale: str) -> None:
+    request = RunRequest(
+        system="transactional-kv",
+        workload="txn-append",
+        options={"transactions_remembered": remembered},
+        faults=(),
+        weather={"stale": stale},
+        operations=2,
+    )
+    assert make_plan(request, resolve(request)).weather.stale == float(stale)
 
 
 @pytest.mark.parametrize("system", ["quorum-register", "quorum-kv"])

@@ -41,8 +41,8 @@ servers that stay away, as long as a majority of each group is up: no prepared t
 *Does not tolerate.* Without replication, a coordinator that stays away: participants that promised are blocked until it
 is back; and the loss of a disk. With it, monotonic clocks that drift apart by more than the margin of the leader's
 lease. Messages later than the `transactions_remembered` latest transactions of their server: the outcome of earlier
-ones is forgotten when the log is cut short, and a client that asks is told so, and not that they were rolled back. Old
-versions of values are kept for ever.
+ones is forgotten when the log is cut short, and a client that asks is told so, and not that they were rolled back; a
+step of one that comes then begins it anew. Old versions of values are kept for ever.
 
 *Workloads.* `bank`, `booking`, `txn-append`, `txn-register`, `lost-update`, `write-skew` and `predicates` on
 `transactional-kv`.

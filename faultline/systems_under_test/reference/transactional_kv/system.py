@@ -35,6 +35,9 @@ __all__ = ["TransactionalKv"]
 _STRICT = frozenset({"txn-append", "txn-register", "lost-update", "write-skew", "predicates"})
 _SERIALIZABLE = _STRICT | {"booking"}
 
+_REMEMBERED_MIN = 1_000
+"""The fewest transactions that a server must remember where messages come seconds late: more than end meanwhile."""
+
 
 class TransactionalKv:
     """The system as the harness sees it: implements `NodeSystem`."""
@@ -98,6 +101,11 @@ class TransactionalKv:
             return "with read_only=snapshot a read at the time of a slow clock misses new values, unless clock=oracle"
         if has_runaway_clocks(asked) and not asked.chose("replication_factor", "1"):
             return f"no leader's lease has a margin for clocks that run as {'+'.join(asked.faults)} lets them"
+        if asked.weather.stale and asked.number("transactions_remembered") < _REMEMBERED_MIN:
+            return (
+                "a stale message may be of a transaction that is forgotten, and begin it anew, with"
+                f" transactions_remembered below {_REMEMBERED_MIN}"
+            )
         return None
 
     def invariants(self) -> list[Invariant]:
