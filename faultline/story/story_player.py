@@ -1,4 +1,4 @@
-"""What the players of scenes share: the cluster of one kind that each plays on, time that passes, and the widgets."""
+"""Shared parts of the players of scenes: the cluster of one kind that each plays on, passing time, and the widgets."""
 
 from __future__ import annotations
 
