@@ -71,8 +71,9 @@ class Exposure(msgspec.Struct, frozen=True, kw_only=True):
     """The ledger of one run.
 
     `answered` operations got an answer from the store, which may be a refusal; `refused` operations found no
-    connection. `written` objects hold an acknowledged write, `read_after_heal` of them were read after the heal, and
-    `unread` names some of the others. `features` counts how often each declared feature of the system was entered.
+    connection. `written` objects hold an acknowledged write, `read_after_heal` of them were read after the heal and
+    after the last such write, and `unread` names some of the others. `features` counts how often each declared
+    feature of the system was entered.
     """
 
     operations: int = 0
@@ -130,7 +131,7 @@ def exposure(record: RunRecord, access: Access, features: Iterable[str] = ()) ->
     """Return the ledger of `record`, a run of a workload with `access` on a system that declares `features`."""
     history = record.history
     outcomes = history.outcome
-    written = _written(history, access)
+    written = _last_written_us(history, access)
     unread = unread_after(history, access, record.healed_us)
     ok, fail = outcomes.count("ok"), outcomes.count("fail")
     unanswered = sum(
@@ -152,9 +153,16 @@ def exposure(record: RunRecord, access: Access, features: Iterable[str] = ()) ->
 
 
 def unread_after(history: History, access: Access, healed_us: int) -> list[str | None]:
-    """Return the objects with an acknowledged write that no operation invoked after the heal has read."""
-    read = _read_after(history, access, healed_us)
-    return [each for each in _written(history, access) if each not in read]
+    """Return the objects with an acknowledged write that no operation has read after the heal and after that write.
+
+    A read that began before the last acknowledged write was answered may miss it, and rightly so: it shows nothing.
+    """
+    last_read_us = _last_read_us(history, access)
+    return [
+        each
+        for each, written_us in _last_written_us(history, access).items()
+        if last_read_us.get(each, -1) < max(healed_us, written_us)
+    ]
 
 
 def exposure_parts(figures: Mapping[str, int]) -> list[str]:
@@ -206,19 +214,23 @@ def _fault(fault: FaultInterval, in_flight: OperationsInFlight) -> FaultExposure
     )
 
 
-def _written(history: History, access: Access) -> dict[str | None, None]:
-    columns = zip(history.f, history.key, history.value, history.outcome, strict=True)
-    return dict.fromkeys(
-        each for f, key, value, outcome in columns if outcome == "ok" for each in access.write_set(f, key, value)
-    )
+def _last_written_us(history: History, access: Access) -> dict[str | None, int]:
+    """Return for each object with an acknowledged write when the last of these was answered."""
+    columns = zip(history.f, history.key, history.value, history.outcome, history.complete_us, strict=True)
+    written: dict[str | None, int] = {}
+    for f, key, value, outcome, complete_us in columns:
+        if outcome == "ok":
+            for each in access.write_set(f, key, value):
+                written[each] = max(complete_us, written.get(each, 0))
+    return written
 
 
-def _read_after(history: History, access: Access, healed_us: int) -> set[str | None]:
-    """Return the objects that were read by operations invoked after the heal."""
+def _last_read_us(history: History, access: Access) -> dict[str | None, int]:
+    """Return for each object that was read when the last answered read of it was invoked."""
     columns = zip(history.f, history.key, history.value, history.outcome, history.invoke_us, strict=True)
-    return {
-        each
-        for f, key, value, outcome, invoke_us in columns
-        if invoke_us >= healed_us and outcome == "ok"
-        for each in access.read_set(f, key, value)
-    }
+    read: dict[str | None, int] = {}
+    for f, key, value, outcome, invoke_us in columns:
+        if outcome == "ok":
+            for each in access.read_set(f, key, value):
+                read[each] = max(invoke_us, read.get(each, 0))
+    return read

@@ -102,6 +102,21 @@ def test_an_object_counts_as_read_only_by_a_read_that_began_after_the_heal() -> 
     assert (ledger.written, ledger.read_after_heal, ledger.unread) == (2, 1, ("b",))
 
 
+@pytest.mark.parametrize(("invoked_us", "unread"), [(HEAL_US + 49, ("a",)), (HEAL_US + 50, ())])
+def test_a_read_that_began_before_the_last_write_was_answered_may_miss_it_and_does_not_count(
+    invoked_us: int, unread: tuple[str, ...]
+) -> None:
+    ledger = exposure(
+        record(
+            ("write", "a", 0, 10, ok()),
+            ("write", "a", 20, HEAL_US + 50, ok()),
+            ("read", "a", invoked_us, HEAL_US + 60, ok()),
+        ),
+        Access(),
+    )
+    assert ledger.unread == unread
+
+
 def test_declared_features_are_told_entered_or_not() -> None:
     ledger = exposure(record(), Access(), ("leader-changed", "snapshot-installed"))
     assert ledger.features == {"leader-changed": 3, "snapshot-installed": 0}

@@ -96,6 +96,16 @@ def test_a_written_object_that_was_not_read_is_read_again_though_others_were_ans
     assert read_again("k1", "k2", now_us=HEAL_US + RECOVERY_US_MAX) == []
 
 
+def test_an_object_is_read_again_when_a_write_was_answered_after_its_read_had_begun() -> None:
+    history = History()
+    write = history.invoke(Operation(0, "write", "k1", 1), HEAL_US - 9, 0, "athens")
+    read = history.invoke(Operation(1, "read", "k1"), HEAL_US + 10, 1, "athens")
+    history.complete(read, ok(None), HEAL_US + 20)
+    history.complete(write, ok(None), HEAL_US + 30)
+    asked = asked_again(plan_of(*READS_OF_OBJECTS), BY_OBJECT, history, healed_us=HEAL_US, now_us=2_000_000)
+    assert [(one.f, one.key) for one in asked] == [("read", "k1")]
+
+
 def test_objects_that_were_read_or_never_written_are_not_read_again() -> None:
     assert read_again("k1") == []
     assert read_again() == []
