@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -309,6 +310,23 @@ def test_one_generation_must_not_propose_two_values() -> None:
     assert breaches(OneProposalPerGeneration(), ("athens", proposed(ONE_A, 5)), ("byzantium", proposed(ONE_B, 6))) == []
     twice = (("athens", proposed(ONE_A, 5)), ("athens", proposed(ONE_A, 6)))
     assert breaches(OneProposalPerGeneration(), *twice) == ["athens"]
+
+
+@pytest.mark.parametrize("invariant", [OneValuePerVersion, LaterProposalsAgree, OneProposalPerGeneration])
+def test_what_a_proposer_alone_knew_dies_with_its_process_and_what_a_peer_knows_does_not(
+    invariant: Callable[[], Invariant],
+) -> None:
+    alone = [("athens", proposed(ONE_A, 5)), ("athens", chosen(ONE_A, 5))]
+    peer = [("byzantium", Accepted("k", 1, Proposal(ONE_A, b""))), ("byzantium", Learned("k", 1, ONE_A, 5))]
+    anew = [("athens", proposed(ONE_A, 6)), ("athens", proposed(TWO_A, 6)), ("athens", chosen(TWO_A, 6))]
+
+    def found(*story: tuple[str, msgspec.Struct]) -> bool:
+        return breaches(invariant(), *(each for each in story if isinstance(each[1], invariant().events))) != []
+
+    assert found(*alone, *anew)
+    assert not found(*alone, ("athens", StoreStarted(0)), *anew)
+    assert found(*alone, ("byzantium", StoreStarted(0)), *anew)
+    assert found(*alone, *peer, ("athens", StoreStarted(0)), *anew)
 
 
 def test_a_commit_must_not_be_replaced_by_an_older_one_in_the_same_process() -> None:

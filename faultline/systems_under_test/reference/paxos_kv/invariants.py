@@ -2,7 +2,8 @@
 
 As with `consistent-core`, nothing is concluded from a step of a node that may die in the same instant. An
 acceptor's promise counts as durable once a proposer has counted it; before that, it binds the living process only.
-A value counts as chosen when a proposer has counted a quorum, or a node was told so.
+A value counts as chosen when a proposer has counted a quorum, or a node was told so. A quorum of one may be the
+proposer's own answer, which is still being flushed: what no peer knows of binds the living process only, too.
 
 `needs_order` is true where reports of different nodes must come in the order in which they were made.
 """
@@ -34,18 +35,46 @@ __all__ = [
 _Instance = tuple[str, int]
 
 
+class _KnownToPeers:
+    """The generations in which a peer of the proposer accepted or learned a value.
+
+    The proposer's own answer was durable by then, because its request to the peer left after the flush.
+    """
+
+    def __init__(self) -> None:
+        self._known: set[tuple[_Instance, MonotonicId]] = set()
+
+    def note(self, node: str, event: Accepted | Learned) -> None:
+        """Remember what `node` accepted or learned, unless it is the proposer."""
+        generation = event.proposal.generation if isinstance(event, Accepted) else event.generation
+        if node != generation.node:
+            self._known.add(((event.key, event.version), generation))
+
+    def binds(self, instance: _Instance, generation: MonotonicId, restarted: str) -> bool:
+        """Return whether a word of `generation` binds still, now that the node `restarted` is a new process."""
+        return generation.node != restarted or (instance, generation) in self._known
+
+
 class OneValuePerVersion(ReportingInvariant):
     """PAX-I1, of the values that proposers saw chosen and those that nodes were told."""
 
     id = "PAX-I1"
     statement = "At most one value is chosen for each version of a key."
-    events = (ValueChosen, Learned)
+    needs_order = True
+    events = (ValueChosen, Learned, StoreStarted)
 
     def __init__(self) -> None:
         self._chosen: dict[_Instance, tuple[str, MonotonicId, int]] = {}
+        self._peers = _KnownToPeers()
 
-    def observe(self, time_us: int, node: str, event: ValueChosen | Learned, report: Report) -> None:
-        """Compare with the first value that was chosen for this version."""
+    def observe(self, time_us: int, node: str, event: ValueChosen | Learned | StoreStarted, report: Report) -> None:
+        """Compare with the first value that was chosen for this version; forget what died with its process."""
+        if isinstance(event, StoreStarted):
+            words = self._chosen.items()
+            self._chosen = {each: word for each, word in words if self._peers.binds(each, word[1], node)}
+            return
+        if isinstance(event, Learned):
+            self._peers.note(node, event)
         first, generation, checksum = self._chosen.setdefault(
             (event.key, event.version), (node, event.generation, event.checksum)
         )
@@ -80,28 +109,48 @@ class ChosenValuesWereProposed(ReportingInvariant):
 
 
 class LaterProposalsAgree(ReportingInvariant):
-    """PAX-I3, in both directions, so that the order of reports does not matter."""
+    """PAX-I3, in both directions: a value may be seen chosen after a higher generation has proposed."""
 
     id = "PAX-I3"
     statement = "Once a value is chosen in a generation, every higher generation proposes the same value."
-    events = (ValueProposed, ValueChosen)
+    needs_order = True
+    events = (ValueProposed, ValueChosen, Accepted, Learned, StoreStarted)
 
     def __init__(self) -> None:
-        self._chosen: dict[_Instance, tuple[MonotonicId, int]] = {}
+        self._chosen: dict[_Instance, list[tuple[MonotonicId, int]]] = {}
         self._proposed: dict[_Instance, list[tuple[MonotonicId, int]]] = {}
+        self._peers = _KnownToPeers()
 
-    def observe(self, time_us: int, node: str, event: ValueProposed | ValueChosen, report: Report) -> None:
+    def observe(
+        self,
+        time_us: int,
+        node: str,
+        event: ValueProposed | ValueChosen | Accepted | Learned | StoreStarted,
+        report: Report,
+    ) -> None:
         """Compare a proposal with the chosen value, and a chosen value with all proposals."""
-        instance, now = (event.key, event.version), (event.generation, event.checksum)
-        if type(event) is ValueProposed:
-            self._proposed.setdefault(instance, []).append(now)
-            if instance in self._chosen:
-                self._compare(time_us, node, instance, self._chosen[instance], now, report)
+        if isinstance(event, StoreStarted):
+            self._forget(node)
             return
-        # The lowest generation that chose a value binds the most proposals.
-        self._chosen[instance] = min(now, self._chosen.get(instance, now))
+        if isinstance(event, Accepted | Learned):
+            self._peers.note(node, event)
+            return
+        instance, now = (event.key, event.version), (event.generation, event.checksum)
+        if isinstance(event, ValueProposed):
+            self._proposed.setdefault(instance, []).append(now)
+            # The lowest generation that chose a value binds the most proposals.
+            if chosen := self._chosen.get(instance):
+                self._compare(time_us, node, instance, min(chosen), now, report)
+            return
+        self._chosen.setdefault(instance, []).append(now)
         for proposed in self._proposed.get(instance, ()):
             self._compare(time_us, node, instance, now, proposed, report)
+
+    def _forget(self, restarted: str) -> None:
+        """Drop the words of the former process of `restarted` that no peer knows of."""
+        for words in (self._chosen, self._proposed):
+            for instance, said in words.items():
+                said[:] = [each for each in said if self._peers.binds(instance, each[0], restarted)]
 
     def _compare(
         self,
@@ -185,15 +234,26 @@ class OneProposalPerGeneration(ReportingInvariant):
 
     id = "PAX-R3"
     statement = "A generation proposes one value in an instance: generations are unique, restarts included."
-    events = (ValueProposed,)
+    needs_order = True
+    events = (ValueProposed, Accepted, Learned, StoreStarted)
 
     def __init__(self) -> None:
-        self._proposed: dict[tuple[str, int, MonotonicId], tuple[str, int]] = {}
+        self._proposed: dict[tuple[_Instance, MonotonicId], tuple[str, int]] = {}
+        self._peers = _KnownToPeers()
 
-    def observe(self, time_us: int, node: str, event: ValueProposed, report: Report) -> None:
+    def observe(
+        self, time_us: int, node: str, event: ValueProposed | Accepted | Learned | StoreStarted, report: Report
+    ) -> None:
         """Remember the first proposal of each generation; compare later ones with it."""
-        instance = (event.key, event.version, event.generation)
-        first, checksum = self._proposed.setdefault(instance, (node, event.checksum))
+        if isinstance(event, StoreStarted):
+            words = self._proposed.items()
+            self._proposed = {each: word for each, word in words if self._peers.binds(*each, node)}
+            return
+        if isinstance(event, Accepted | Learned):
+            self._peers.note(node, event)
+            return
+        proposal = ((event.key, event.version), event.generation)
+        first, checksum = self._proposed.setdefault(proposal, (node, event.checksum))
         if checksum != event.checksum:
             sentence = (
                 f"{first} and {node} proposed different values for version {event.version} of {event.key} in"
