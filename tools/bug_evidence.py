@@ -16,7 +16,7 @@ import math
 import shlex
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 import msgspec
 
@@ -33,6 +33,7 @@ __all__ = [
     "DETECTION",
     "Place",
     "Record",
+    "Untailored",
     "anomaly_places",
     "best_record",
     "bug_places",
@@ -43,17 +44,22 @@ __all__ = [
     "fresh_record",
     "marks_missing",
     "read_records",
+    "read_untailored",
     "reference_systems",
     "runs_until_found",
     "unrecorded",
     "write_records",
+    "write_untailored",
 ]
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT / "docs" / "reference" / "planted-bugs.jsonl"
+UNTAILORED = ROOT / "docs" / "reference" / "untailored-campaigns.jsonl"
+"""What the default campaign of each system finds of its planted bugs: `tools/untailored_evidence.py`."""
 DETECTION = ROOT / "faultline" / "systems_under_test" / "patterns" / "detection.jsonl"
 """The part of it in an installed package: one line a planted bug."""
 
+_Line = TypeVar("_Line")
 _REFERENCE = "faultline.systems_under_test.reference."
 
 
@@ -96,7 +102,9 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 
     `found` counts the runs with a finding that the bug's `caught_by` names (any violation, without a bug); `expected`
     has the anomalies that the campaign expects of the cell: some options break the promise by design.
-    `undecided` those that neither passed nor violated. `first_seed` is the first of `found`, -1 for none, `finding` its
+    `by_clients` counts the runs that a checker of clients' answers accused, and `by_any` those with any violation; both
+    are unset in records that are older than these counts. `undecided` are the runs that neither passed nor violated.
+    `first_seed` is the first of `found`, -1 for none, `finding` its
     checker and anomaly, `sentence` its sentence. `marks_missing` are situations that the campaign demands and no run of
     this cell reached; other cells of the campaign may have.
     """
@@ -111,6 +119,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     found: int
     expected: Literal["pass", "violation"] = "pass"
     undecided: int = 0
+    by_clients: int | msgspec.UnsetType = msgspec.UNSET
+    by_any: int | msgspec.UnsetType = msgspec.UNSET
     first_seed: int = -1
     finding: str = ""
     sentence: str = ""
@@ -130,6 +140,28 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     def interval(self) -> tuple[float, float]:
         """The Wilson 95 % interval of the rate."""
         return wilson_interval(self.found, self.runs)
+
+
+class Untailored(msgspec.Struct, frozen=True, kw_only=True):
+    """The finds of the default campaign of `system` with `bug` planted: `runs` of it, from seed 1 on.
+
+    `by_any` are the runs with a violation, `by_clients` those that a checker of clients' answers accused, `refused`
+    those that planning refused. `first` is the command of the first violation, without one it is empty.
+    """
+
+    system: str
+    bug: str
+    runs: int
+    by_any: int
+    by_clients: int
+    refused: int = 0
+    first: str = ""
+    processor_s: float
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """The key of the bug."""
+        return self.system, self.bug
 
 
 def runs_until_found(rate: float, certainty: float) -> int | None:
@@ -198,17 +230,31 @@ def campaigns_without_cells() -> list[str]:
 
 def read_records(path: Path = DATA) -> dict[tuple[str, str, str, str], Record]:
     """Return the records in `path` by place; none when it does not exist."""
-    if not path.exists():
-        return {}
-    records = msgspec.json.Decoder(Record).decode_lines(path.read_bytes())
-    return {record.key: record for record in records}
+    return {record.key: record for record in _read(Record, path)}
 
 
 def write_records(records: Iterable[Record], path: Path = DATA) -> None:
     """Write `records` to `path`, sorted, one a line."""
-    lines = msgspec.json.Encoder().encode_lines(sorted(records, key=lambda record: record.key))
+    _write(sorted(records, key=lambda record: record.key), path)
+
+
+def read_untailored(path: Path = UNTAILORED) -> dict[tuple[str, str], Untailored]:
+    """Return what default campaigns find, by system and bug; nothing when `path` does not exist."""
+    return {record.key: record for record in _read(Untailored, path)}
+
+
+def write_untailored(records: Iterable[Untailored], path: Path = UNTAILORED) -> None:
+    """Write what default campaigns find to `path`, sorted, one a line."""
+    _write(sorted(records, key=lambda record: record.key), path)
+
+
+def _read(kind: type[_Line], path: Path) -> list[_Line]:
+    return msgspec.json.Decoder(kind).decode_lines(path.read_bytes()) if path.exists() else []
+
+
+def _write(records: Iterable[Record | Untailored], path: Path) -> None:
     partial = path.with_suffix(".partial")
-    partial.write_bytes(lines)
+    partial.write_bytes(msgspec.json.Encoder().encode_lines(records))
     partial.replace(path)
 
 

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 from bug_evidence import (
     ROOT,
     Record,
+    Untailored,
     anomaly_places,
     best_record,
+    bug_places,
     bugs,
     correct_places,
+    fresh_record,
     marks_missing,
+    read_untailored,
     reference_systems,
     runs_until_found,
 )
@@ -31,7 +36,10 @@ Made by `make campaign` (`tools/record_evidence.py`) from the records in `docs/r
 edit. A run is one seed, from 0 on, in the simulated world. *Found in* is the share of runs with a finding by one of
 the checkers or invariants that the bug names, with its Wilson 95 % interval. *Runs until found*: the median at that
 rate, and the number of runs that find the bug with 95 % certainty at the lower end of the interval. Where a campaign
-has several cells, the row is the one in which the bug was found most often; the records have the others.
+has several cells, the row is the one in which the bug was found most often; the others stand below the table.
+*Clients* and *any*: the runs that a checker of clients' answers accused, and those with any violation, also by
+invariants that see into nodes. *Default campaign*: the same of runs of `faultline campaign --system S --planted-bug B`,
+which is fitted to no bug, measured by `tools/untailored_evidence.py`. A dash: not measured yet.
 """
 
 
@@ -47,6 +55,7 @@ def _section(system: NodeSystem, records: Records) -> str:
     lines = [f"## {system.name}", ""]
     if shown:
         lines += _table(shown)
+        lines += _other_cells(system, records)
         lines += ["### How each one shows", "", *(_story(planted_bug, record) for planted_bug, record in shown), ""]
     if missing:
         lines += [f"Not recorded yet: {', '.join(missing)}.", ""]
@@ -54,23 +63,57 @@ def _section(system: NodeSystem, records: Records) -> str:
 
 
 def _table(shown: list[tuple[PlantedBug, Record]]) -> list[str]:
+    untailored = read_untailored()
     return [
-        "| pattern | bug | row | campaign: cell | runs | found in | runs until found: median, 95 % | shows as |",
-        "|---|---|---|---|--:|--:|--:|---|",
-        *(_row(planted_bug, record) for planted_bug, record in shown),
+        "| pattern | bug | row | campaign: cell | runs | found in | clients | any | runs until found: median, 95 % "
+        "| default campaign: runs | clients | any | shows as |",
+        "|---|---|---|---|--:|--:|--:|--:|--:|--:|--:|--:|---|",
+        *(_row(planted_bug, record, untailored.get((record.system, record.bug))) for planted_bug, record in shown),
         "",
     ]
 
 
-def _row(planted_bug: PlantedBug, record: Record) -> str:
-    faults = record.cell.rsplit("/", 1)[-1]
+def _row(planted_bug: PlantedBug, record: Record, untailored: Untailored | None) -> str:
     low, high = record.interval
-    until = f"{_number(runs_until_found(record.rate, 0.5))}, {_number(runs_until_found(low, 0.95))}"
-    return (
-        f"| {planted_bug.pattern} | `{planted_bug.name}` | {planted_bug.id} | `{record.campaign}`: {faults} "
-        f"| {record.runs:,} "
-        f"| {100 * record.rate:.1f} % ({100 * low:.1f}–{100 * high:.1f} %) | {until} | {record.finding or '–'} |"
+    cells = (
+        planted_bug.pattern,
+        f"`{planted_bug.name}`",
+        planted_bug.id,
+        _cell(record),
+        f"{record.runs:,}",
+        f"{100 * record.rate:.1f} % ({100 * low:.1f}–{100 * high:.1f} %)",
+        _share(record.by_clients, record.runs),
+        _share(record.by_any, record.runs),
+        f"{_number(runs_until_found(record.rate, 0.5))}, {_number(runs_until_found(low, 0.95))}",
+        *(("–", "–", "–") if untailored is None else _untailored(untailored)),
+        record.finding or "–",
     )
+    return f"| {' | '.join(cells)} |"
+
+
+def _untailored(one: Untailored) -> tuple[str, str, str]:
+    made = one.runs - one.refused
+    return f"{made:,}", _share(one.by_clients, made), _share(one.by_any, made)
+
+
+def _share(found: int | msgspec.UnsetType, runs: int) -> str:
+    return "–" if found is msgspec.UNSET or not runs else f"{100 * found / runs:.1f} %"
+
+
+def _cell(record: Record) -> str:
+    return f"`{record.campaign}`: {record.cell.rsplit('/', 1)[-1]}"
+
+
+def _other_cells(system: NodeSystem, records: Records) -> list[str]:
+    """Return the cells of campaigns with several in which a bug was found less often, a line for each bug."""
+    lines = []
+    for planted_bug in bugs(system):
+        best = best_record(records, system.name, planted_bug)
+        known = [fresh_record(records, place) for place in bug_places(system.name, planted_bug)]
+        if others := [each for each in known if each is not None and each != best]:
+            told = "; ".join(f"{_cell(each)}, {each.found} of {each.runs:,}" for each in others)
+            lines.append(f"- `{planted_bug.name}`: {told}")
+    return ["Other cells of the same campaigns:", "", *lines, ""] if lines else []
 
 
 def _number(runs: int | None) -> str:

@@ -4,6 +4,8 @@
     python tools/record_evidence.py --system paxos-kv       one system; the records of the others stay
     python tools/record_evidence.py --bug naive-reset --bugs 200 --correct 0
     python tools/record_evidence.py --again                 measures anew what is recorded already
+    python tools/record_evidence.py --rare                  measures anew the best cell of each planted bug that lacks
+                                                            counts of clients' findings, or 500 runs below 20 %
     python tools/record_evidence.py --page                  measures nothing, writes the page from the records
     python tools/record_evidence.py --retell                runs the first seed of each record and records the present
                                                             name of its finding; the figures stay
@@ -50,10 +52,14 @@ from faultline.campaign.engine import default_engine
 from faultline.harness.judgement import Judgement
 from faultline.harness.system import NodeSystem
 from faultline.harness.verdict import Verdict
+from faultline.power.worker import INVARIANTS
 
-__all__ = ["main", "measured"]
+__all__ = ["RARE", "main", "measured", "rare"]
 
 _SEEDS_PER_TASK = 20
+
+RARE = 0.2
+"""Below this rate a planted bug is measured with the greater number of runs."""
 
 
 class Found(NamedTuple):
@@ -76,6 +82,11 @@ class Seen(NamedTuple):
         """Return the first finding by one of these checkers or invariants; by any, when none is named."""
         named = (found for found in self.findings if not caught_by or {found.checker, found.anomaly} & set(caught_by))
         return next(named, None)
+
+    @property
+    def is_by_clients(self) -> bool:
+        """True when a checker of clients' answers accused the run."""
+        return any(found.checker != INVARIANTS for found in self.findings)
 
 
 class Wanted(NamedTuple):
@@ -128,6 +139,8 @@ def measured(wanted: Wanted, executor: Executor) -> Record:
         runs=runs,
         found=len(found),
         expected="violation" if place.bug or place.cell.expected else "pass",
+        by_clients=sum(one.is_by_clients for one in violations),
+        by_any=len(violations),
         undecided=sum(one.verdict not in (Verdict.PASS, Verdict.VIOLATION) for one in seen),
         first_seed=first_seed,
         finding=f"{first.checker}/{first.anomaly}" if first else "",
@@ -192,6 +205,7 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--correct", type=int, default=5_000, help="seeds of each cell of the correct systems")
     parser.add_argument("--bugs", type=int, default=500, help="seeds of each cell of each planted bug")
     parser.add_argument("--again", action="store_true", help="measure also what is recorded")
+    parser.add_argument("--rare", action="store_true", help="measure the best cells of planted bugs that lack figures")
     parser.add_argument("--page", action="store_true", help="measure nothing, write the page")
     parser.add_argument("--retell", action="store_true", help="measure nothing, name the recorded findings anew")
     parser.add_argument("--cells", type=int, help="stop after so many cells; the next call goes on")
@@ -214,7 +228,8 @@ def main(arguments: Sequence[str]) -> int:
 def _record_all(options: argparse.Namespace) -> bool:
     """Measure and record one cell after the other; False when the user stopped it."""
     records = read_records()
-    due = islice((one for one in all_wanted(options) if options.again or _is_due(one, records)), options.cells)
+    asked = rare(options, records) if options.rare else all_wanted(options)
+    due = islice((one for one in asked if options.again or options.rare or _is_due(one, records)), options.cells)
     executor = ProcessPoolExecutor(options.jobs, mp_context=get_context("spawn"), initializer=_leave_interrupts_alone)
     try:
         for wanted in due:
@@ -228,6 +243,18 @@ def _record_all(options: argparse.Namespace) -> bool:
     finally:
         executor.shutdown(cancel_futures=True)
     return True
+
+
+def rare(options: argparse.Namespace, records: dict[tuple[str, str, str, str], Record]) -> Iterator[Wanted]:
+    """Yield the best cell of each planted bug that lacks counts of clients' findings, or runs at a low rate."""
+    best = {record.key for record in _best(records)}
+    for wanted in all_wanted(options):
+        record = records.get(wanted.place.key)
+        if record is None or record.key not in best:
+            continue
+        is_short = record.rate < RARE and record.runs < options.bugs
+        if is_short or record.by_clients is msgspec.UNSET:
+            yield wanted._replace(runs=options.bugs if is_short else record.runs)
 
 
 def _leave_interrupts_alone() -> None:

@@ -15,6 +15,9 @@ sys.path.insert(0, str(ROOT / "tools"))
 
 import bug_evidence as evidence  # noqa: E402 – after the path
 import record_evidence  # noqa: E402
+import untailored_evidence  # noqa: E402
+
+from faultline.harness.system import PlantedBug  # noqa: E402
 
 RECORD = "run: make campaign (it goes on where it stopped; ARGS='--system NAME' for one system)"
 
@@ -61,13 +64,13 @@ class InThisProcess:
 def place_of(bug: str = "", system: str = "quorum-kv") -> evidence.Place:
     if not bug:
         return evidence.correct_places(system)[0]
-    [of_bug] = [
-        planted_bug
-        for one in evidence.reference_systems()
-        for planted_bug in one.planted_bugs.values()
-        if planted_bug.name == bug
-    ]
-    return evidence.bug_places(system, of_bug)[0]
+    [owner] = [one.name for one in evidence.reference_systems() if bug in one.planted_bugs]
+    return evidence.bug_places(owner, planted(bug))[0]
+
+
+def planted(bug: str) -> PlantedBug:
+    [found] = [one.planted_bugs[bug] for one in evidence.reference_systems() if bug in one.planted_bugs]
+    return found
 
 
 def measured(place: evidence.Place, *caught_by: str) -> evidence.Record:
@@ -80,6 +83,48 @@ def test_a_record_counts_the_runs_that_the_bugs_own_checkers_refused() -> None:
     assert (found.runs, found.found, found.first_seed, found.undecided) == (3, 3, 0, 0)
     assert found.command.endswith("--planted-bug overwrite-siblings --faults partition --seeds 0..2")
     assert measured(place_of("overwrite-siblings"), "PAX-I1").found == 0
+
+
+def test_a_record_tells_the_runs_that_clients_saw_from_those_that_any_checker_saw() -> None:
+    by_clients, by_nodes = measured(place_of("overwrite-siblings")), measured(place_of("mark-moves-back"))
+    assert (by_clients.by_clients, by_clients.by_any) == (3, 3)
+    assert (by_nodes.found, by_nodes.by_clients, by_nodes.by_any) == (3, 0, 3)
+
+
+def test_the_best_cell_of_a_rare_bug_is_measured_anew_until_it_has_the_greater_number_of_runs() -> None:
+    options = record_evidence.parsed(["--rare", "--bug", "overwrite-siblings"])
+    places = evidence.bug_places("quorum-kv", planted("overwrite-siblings"))
+    best = msgspec.structs.replace(record(places[0], found=5), by_clients=5, by_any=5)
+    others = {each.key: each for each in (record(place, found=0) for place in places[1:])}
+
+    def wanted(one: evidence.Record) -> list[int]:
+        return [each.runs for each in record_evidence.rare(options, {**others, one.key: one})]
+
+    assert wanted(best) == []
+    assert wanted(msgspec.structs.replace(best, by_clients=msgspec.UNSET)) == [5]
+    assert wanted(msgspec.structs.replace(best, runs=50)) == [500]
+
+
+# -- default campaigns ------------------------------------------------------------------------------------------------
+
+
+def test_the_default_campaign_stops_at_a_common_bug_and_goes_on_with_a_rare_one() -> None:
+    common = untailored_evidence.measured("quorum-kv", "overwrite-siblings", 5, 9, seconds=60.0)
+    assert common.runs == 5
+    assert 1 <= common.by_clients <= common.by_any
+    assert "--planted-bug overwrite-siblings --universe drawn --seed" in common.first
+    rare = untailored_evidence.measured("gossip", "gap-accepted", 2, 4, seconds=60.0)
+    assert (rare.runs, rare.by_any, rare.first) == (4, 0, "")
+    assert untailored_evidence.measured("gossip", "gap-accepted", 2, 4, seconds=0.0).runs == 0
+
+
+def test_what_default_campaigns_find_survives_a_round_trip_and_names_bugs_that_exist(tmp_path: Path) -> None:
+    one = evidence.Untailored(system="gossip", bug="gap-accepted", runs=4, by_any=2, by_clients=1, processor_s=0.5)
+    evidence.write_untailored([one], tmp_path / "some.jsonl")
+    assert evidence.read_untailored(tmp_path / "some.jsonl") == {one.key: one}
+    assert evidence.read_untailored(tmp_path / "none.jsonl") == {}
+    known = {(system.name, bug.name) for system in evidence.reference_systems() for bug in evidence.bugs(system)}
+    assert set(evidence.read_untailored()) <= known
 
 
 def test_a_record_is_told_anew_by_the_seed_that_it_tells_of_and_keeps_its_figures() -> None:
