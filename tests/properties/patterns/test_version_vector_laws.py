@@ -15,6 +15,7 @@ from faultline.systems_under_test.patterns.data_replication.version_vector impor
     compare,
     context_of,
     merge,
+    prune,
 )
 from faultline.systems_under_test.reference.quorum_kv.sibling_store import (
     ClientIds,
@@ -28,8 +29,9 @@ from faultline.systems_under_test.reference.quorum_kv.sibling_store import (
 NODES = ("blue", "green", "red")
 vectors = st.dictionaries(st.sampled_from(NODES), st.integers(1, 4)).map(VersionVector)
 siblings = st.lists(vectors, max_size=5).map(
-    lambda several: tuple(VersionedValue(sorted(one.counters.items()), one) for one in several)
+    lambda several: prune(VersionedValue(sorted(one.counters.items()), one) for one in several)
 )
+"""The values of one replica, of which none descends another."""
 
 
 @pytest.mark.rows("VVC-R3")
@@ -70,6 +72,13 @@ def test_merging_siblings_commutes_associates_and_repeats(one: Siblings, two: Si
     assert merge(one, two) == merge(two, one)
     assert merge(merge(one, two), three) == merge(one, merge(two, three))
     assert merge(merge(one, two), two) == merge(one, two)
+
+
+@given(siblings, siblings)
+def test_merging_compares_pairs_across_only_and_keeps_what_comparing_all_pairs_would(
+    one: Siblings, two: Siblings
+) -> None:
+    assert merge(one, two) == prune((*one, *two))
 
 
 @pytest.mark.rows("VVC-R5", "VVC-R11")

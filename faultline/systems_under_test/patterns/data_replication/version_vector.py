@@ -134,6 +134,10 @@ class VersionVector(msgspec.Struct, frozen=True, tag="vector"):
                 return False
         return True
 
+    def known(self) -> Iterable[tuple[str, int]]:
+        """Return each writer that a reader of the value knows of, with the number of its updates."""
+        return self.counters.items()
+
     def context(self) -> VersionVector:
         """Return the knowledge of a reader of the value."""
         return self
@@ -162,6 +166,11 @@ class DottedVersion(msgspec.Struct, frozen=True, tag="dotted"):
         if self.past.counters.get(other.node, 0) >= other.counter:
             return True
         return self.counter == other.counter and self.node == other.node
+
+    def known(self) -> Iterable[tuple[str, int]]:
+        """Return each writer that a reader of the value knows of, with the number of its updates; its own comes last,
+        and may come twice."""
+        return (*self.past.counters.items(), (self.node, self.counter))
 
     def context(self) -> VersionVector:
         """Return the knowledge of a reader of the value: its past, and the event itself."""
@@ -209,16 +218,27 @@ def prune(values: Iterable[VersionedValue], order: Order = _descends) -> tuple[V
 def merge(
     ours: Iterable[VersionedValue], theirs: Iterable[VersionedValue], order: Order = _descends
 ) -> tuple[VersionedValue, ...]:
-    """Return the siblings of two replicas together, without values of which either has a descendant."""
-    return prune((*ours, *theirs), order)
+    """Return the siblings of two replicas together, without values of which either has a descendant.
+
+    Each side is what an earlier merge returned, where no value descends another. So only pairs across are compared.
+    """
+    ours = tuple(ours)
+    versions = [value.version for value in ours]
+    came = [value for value in theirs if value.version not in versions]
+    newest = [value for value in came if not any(order(known, value.version) for known in versions)]
+    if not newest:
+        return ours
+    stayed = [value for value in ours if not any(order(new.version, value.version) for new in newest)]
+    return tuple(sorted((*stayed, *newest), key=_place))
 
 
 def context_of(siblings: Iterable[VersionedValue]) -> VersionVector:
     """Return the one context of all `siblings`: a write with it replaces each of them."""
-    context = EMPTY_VECTOR
+    known: dict[str, int] = {}
     for sibling in siblings:
-        context = context.join(sibling.version.context())
-    return context
+        for writer, counter in sibling.version.known():
+            known[writer] = max(counter, known.get(writer, 0))
+    return VersionVector(dict(sorted(known.items())))
 
 
 ConflictResolver = Callable[[Sequence[VersionedValue]], Any]

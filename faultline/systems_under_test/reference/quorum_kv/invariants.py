@@ -6,7 +6,7 @@ crash took away before it was sent may be made again.
 
 from __future__ import annotations
 
-from itertools import permutations
+from itertools import chain
 from zlib import crc32
 
 import msgspec
@@ -39,9 +39,16 @@ class SiblingsAreConcurrent(ReportingInvariant):
     statement = "No value at a replica descends another one beside it."
     events = (SiblingsStored,)
 
+    def __init__(self) -> None:
+        self._compared: dict[tuple[str, str], tuple[VersionedValue, ...]] = {}
+
     def observe(self, time_us: int, node: str, event: SiblingsStored, report: Report) -> None:
-        """Compare each pair, both ways."""
-        for one, other in permutations(event.siblings, 2):
+        """Compare each new value with all, both ways; the pairs of those that stayed were compared when they came."""
+        before = self._compared.get((node, event.key), ())
+        self._compared[node, event.key] = event.siblings
+        came = [one for one in event.siblings if one not in before]
+        pairs = ((one, other) for one in came for other in event.siblings if other is not one)
+        for one, other in chain.from_iterable((pair, pair[::-1]) for pair in pairs):
             if _descends(one.version, other.version):
                 sentence = f"{node} keeps {other.value} of {event.key} beside {one.value}, which replaced it."
                 self._breach(report, time_us, node, sentence)
@@ -117,7 +124,7 @@ class CountersAreDurable(ReportingInvariant):
             self._compare(time_us, node, event.counters, report)
             return
         for sibling in event.siblings:
-            for writer, number in sibling.version.context().counters.items():
+            for writer, number in sibling.version.known():
                 carried = self._carried.setdefault(writer, {})
                 carried[event.key] = max(number, carried.get(event.key, 0))
 

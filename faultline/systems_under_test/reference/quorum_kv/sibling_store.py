@@ -176,5 +176,9 @@ class SiblingStore:
         return True
 
     def _count(self, key: str, siblings: Iterable[VersionedValue]) -> None:
-        known = (sibling.version.context().counter(self._node_id) for sibling in siblings)
-        self._counters[key] = max(self._counters.get(key, 0), max(known, default=0))
+        numbered = self._counters.get(key, 0)
+        for sibling in siblings:
+            for writer, counter in sibling.version.known():
+                if counter > numbered and writer == self._node_id:
+                    numbered = counter
+        self._counters[key] = numbered
