@@ -146,7 +146,8 @@ class Untailored(msgspec.Struct, frozen=True, kw_only=True):
     """The finds of the default campaign of `system` with `bug` planted: `runs` of it, from seed 1 on.
 
     `by_any` are the runs with a violation, `by_clients` those that a checker of clients' answers accused, `refused`
-    those that planning refused. `first` is the command of the first violation, without one it is empty.
+    those that planning refused. `first` is the command of the first violation, empty without one, and `first_s` the
+    processor time until then.
     """
 
     system: str
@@ -156,6 +157,7 @@ class Untailored(msgspec.Struct, frozen=True, kw_only=True):
     by_clients: int
     refused: int = 0
     first: str = ""
+    first_s: float = 0.0
     processor_s: float
 
     @property

@@ -41,7 +41,7 @@ def measured(system: str, bug: str, runs: int, rare_runs: int, seconds: float) -
     The first `runs` are followed by more, up to `rare_runs`, when fewer than a fifth of them accused it. No run is
     begun after `seconds` of processor time.
     """
-    engine, made, by_any, by_clients, refused, first = default_engine("simulated"), 0, 0, 0, 0, ""
+    engine, made, by_any, by_clients, refused, first, first_s = default_engine("simulated"), 0, 0, 0, 0, "", 0.0
     began_s = time.process_time()
     for request in islice(requests_of(system, bug, "drawn", first=1), rare_runs):
         spent_s = time.process_time() - began_s
@@ -58,7 +58,8 @@ def measured(system: str, bug: str, runs: int, rare_runs: int, seconds: float) -
         if judgement.verdict is Verdict.VIOLATION:
             by_any += 1
             by_clients += any(finding.checker != INVARIANTS for finding in judgement.findings)
-            first = first or run_command(request)
+            if not first:
+                first, first_s = run_command(request), time.process_time() - began_s
     return Untailored(
         system=system,
         bug=bug,
@@ -67,6 +68,7 @@ def measured(system: str, bug: str, runs: int, rare_runs: int, seconds: float) -
         by_clients=by_clients,
         refused=refused,
         first=first,
+        first_s=round(first_s, 1),
         processor_s=round(time.process_time() - began_s, 1),
     )
 
