@@ -5,7 +5,7 @@ in processor time, so that a busy machine gives much the same figures.
 This is no test: figures depend on the machine, so none is compared with a threshold.
 
     python benchmarks/simulate_runs.py --seeds 0..199
-    python benchmarks/simulate_runs.py --system consistent-core --faults leadership --json
+    python benchmarks/simulate_runs.py --system transactional-kv --workload bank --faults leadership --json
 """
 
 from __future__ import annotations
@@ -101,6 +101,7 @@ def main(arguments: list[str] | None = None) -> int:
     first, _, last = options.seeds.partition("..")
     request = RunRequest(
         system=options.system,
+        workload=options.workload,
         faults=tuple(name for name in options.faults.split(",") if name != "none"),
         planted_bugs=tuple(options.planted_bug.split(",")) if options.planted_bug else (),
         nodes=options.nodes,
@@ -115,6 +116,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description="Complete runs and events a second of the simulated world, one core.")
     parser.add_argument("--system", default="consistent-core")
+    parser.add_argument("--workload", default="register", help="one that the system serves")
     parser.add_argument("--faults", default="leadership", help="fault sets separated by commas, or none")
     parser.add_argument("--planted-bug", default="", help="planted bugs separated by commas")
     parser.add_argument("--seeds", default="0..99", help="A..B, both included")

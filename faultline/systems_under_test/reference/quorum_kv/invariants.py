@@ -97,7 +97,7 @@ class NewerValuesReplaceOlder(ReportingInvariant):
             return
         stored = self._siblings.setdefault(node, {})
         for old in stored.get(event.key, ()):
-            if not any(_descends(new.version, old.version) for new in event.siblings):
+            if old not in event.siblings and not any(_descends(new.version, old.version) for new in event.siblings):
                 kept = ", ".join(str(new.value) for new in event.siblings)
                 sentence = (
                     f"{node} dropped {old.value} of {event.key} for {kept}, which was not written in its knowledge."
