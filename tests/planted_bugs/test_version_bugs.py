@@ -21,10 +21,6 @@ from faultline.harness.planning import RunRequest, make_plan
 from faultline.harness.run import run_simulated
 from faultline.harness.verdict import Verdict
 from faultline.registry import resolve
-from faultline.systems_under_test.patterns.data_replication.closed_timestamp import (
-    ClosedTimestampLeader,
-    ClosedTimestampReplica,
-)
 from faultline.systems_under_test.patterns.data_replication.replica_selection import (
     NearestReplicas,
     ReplicaDescriptor,
@@ -89,24 +85,6 @@ def test_an_index_that_is_ahead_of_its_data_makes_a_range_fail_and_the_correct_o
     assert read_between_the_updates(IndexedVersions) == [1]
     with pytest.raises(KeyError):
         read_between_the_updates(IndexBeforeData)
-
-
-class WritesBelowTheClosedTime(ClosedTimestampLeader):
-    def _write_timestamp(self, now: int) -> int:
-        return now
-
-
-@pytest.mark.rows("FR-R22")
-def test_a_leader_that_writes_below_a_closed_time_is_found_and_the_correct_one_stays_above() -> None:
-    def follower_of(leader: ClosedTimestampLeader) -> ClosedTimestampReplica:
-        replica = ClosedTimestampReplica()
-        for entry in (leader.write(10, "title", "Nitroservices"), leader.close(30, 0), leader.write(20, "title", "x")):
-            replica.apply(entry)
-        return replica
-
-    assert follower_of(ClosedTimestampLeader([])).values.versions("title") == [10, 31]
-    with pytest.raises(ValueError, match="closed"):
-        follower_of(WritesBelowTheClosedTime([]))
 
 
 # -- what weaker modes allow ------------------------------------------------------------------------------------------

@@ -21,7 +21,6 @@ _REPLICATION = "faultline.systems_under_test.patterns.data_replication"
 _THREADS = "faultline.systems_under_test.threads"
 
 DRIVEN_BY_NO_SYSTEM = {
-    f"{_REPLICATION}.closed_timestamp": "consistent-core, as a kind of follower reads; or transactional-kv",
     f"{_REPLICATION}.logged_store": "consistent-core: its store of one server, without replication",
     f"{_REPLICATION}.versioned_value_on_disk": "consistent-core: store=versioned with the versions in a file",
     f"{_REPLICATION}.wal_request_consumer": "consistent-core: the lone server's way from a request to the log",

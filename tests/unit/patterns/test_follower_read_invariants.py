@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from faultline.harness.invariant import Breach
+from faultline.systems_under_test.patterns.data_replication.closed_timestamp import TimeClosed
 from faultline.systems_under_test.patterns.data_replication.follower_reads import (
     FollowerReadServed,
     FollowerReadTimedOut,
@@ -45,6 +46,10 @@ def committed(index: int, time_us: int = 0, leading: bool = True) -> Event:
     return (time_us, "athens", HighWaterMarkAdvanced(1, index, 1, leading))
 
 
+def closed(timestamp: int, index: int, node: str = "athens") -> Event:
+    return (0, node, TimeClosed(index, timestamp))
+
+
 def broken(*events: Event) -> set[str]:
     breaches: list[Breach] = []
     for invariant in follower_read_invariants():
@@ -80,6 +85,10 @@ HISTORY = (
         ),
         ("FR-R9", (*HISTORY, served("byzantium", 3, "M", silence_us=500 * MS + 1))),
         ("FR-R14", ((0, "byzantium", FollowerReadTimedOut(3, 3)),)),
+        ("FR-R22", (closed(20, index=2), wrote("athens", 20, "late", index=3))),
+        ("FR-R22", (closed(20, index=2), closed(30, index=5), wrote("byzantium", 15, "late", index=4))),
+        ("FR-R22", (closed(20, index=2), served("byzantium", 21, None, log_index=2, closed=21))),
+        ("FR-R22", (closed(20, index=3), served("byzantium", 20, None, log_index=2, closed=20))),
     ],
 )
 def test_each_read_invariant_reports_its_breach(invariant: str, events: tuple[Event, ...]) -> None:
@@ -115,6 +124,15 @@ def test_answers_at_one_version_that_fit_no_common_prefix_are_reported() -> None
         (*HISTORY, committed(4, 100 * MS), served("byzantium", 3, "M", time_us=9_000 * MS)),
         (*HISTORY, served("byzantium", 3, "M", silence_us=500 * MS)),
         ((0, "byzantium", FollowerReadTimedOut(3, 2)),),
+        (
+            committed(9),
+            wrote("athens", 10, "a", index=1),
+            closed(20, index=2),
+            closed(20, index=2, node="byzantium"),
+            wrote("athens", 21, "b", index=3),
+            served("byzantium", 20, "a", log_index=3, closed=20),
+            served("byzantium", 20, "a", log_index=2, closed=20, silence_us=9_000 * MS),
+        ),
     ],
 )
 def test_what_is_allowed_of_reads_is_not_reported(events: tuple[Event, ...]) -> None:

@@ -70,7 +70,8 @@ def test_writes_go_to_the_leader_and_return_their_version_while_reads_go_home() 
 
 @pytest.mark.rows("FR-R20", "FR-R12")
 @pytest.mark.parametrize(
-    ("mode", "stamp"), [("plain", 0), ("bounded", 0), ("stamped", 5), ("session", 9), ("at-stamp", 9), ("no-wait", 9)]
+    ("mode", "stamp"),
+    [("plain", 0), ("bounded", 0), ("stamped", 5), ("session", 9), ("at-stamp", 9), ("no-wait", 9), ("closed", 9)],
 )
 def test_what_a_session_passes_on_depends_on_the_mode(mode: str, stamp: int) -> None:
     reader = Reader(mode)

@@ -7,11 +7,9 @@ from typing import Any
 import pytest
 
 from faultline.systems_under_test.patterns.data_replication.closed_timestamp import (
-    ClosedTime,
     ClosedTimestampLeader,
     ClosedTimestampReplica,
     NotClosed,
-    TimedWrite,
 )
 from faultline.systems_under_test.patterns.data_replication.follower_reads import LeaderContact, WaitingReads
 from faultline.systems_under_test.patterns.data_replication.replica_selection import (
@@ -19,6 +17,7 @@ from faultline.systems_under_test.patterns.data_replication.replica_selection im
     ReplicaDescriptor,
     WeightedAverage,
 )
+from faultline.systems_under_test.patterns.data_replication.versioned_value import OrderedVersions
 from faultline.testing.fake_ports import FakePorts
 
 
@@ -268,21 +267,15 @@ def test_a_follower_that_lags_too_much_is_not_selected_until_it_has_caught_up() 
 # -- closed timestamps ------------------------------------------------------------------------------------------------
 
 
-def applied(log: list[Any]) -> ClosedTimestampReplica:
-    replica = ClosedTimestampReplica()
-    for entry in log:
-        replica.apply(entry)
-    return replica
-
-
 @pytest.mark.rows("FR-R22")
 def test_a_follower_answers_at_a_time_only_once_that_is_closed_for_it() -> None:
-    leader = ClosedTimestampLeader([])
-    log: list[Any] = [leader.write(10, "title", "Nitroservices"), leader.write(20, "title", "Microservices")]
-    replica = applied(log)
+    values: OrderedVersions[int] = OrderedVersions()
+    values.put("title", 10, "Nitroservices")
+    values.put("title", 20, "Microservices")
+    replica = ClosedTimestampReplica(values)
     with pytest.raises(NotClosed):
         replica.read_at("title", 10)
-    replica.apply(leader.close(30, lag=5))
+    replica.close(25)
     assert [replica.read_at("title", at) for at in (9, 10, 19, 20, 25)] == [
         None,
         "Nitroservices",
@@ -294,19 +287,25 @@ def test_a_follower_answers_at_a_time_only_once_that_is_closed_for_it() -> None:
         replica.read_at("title", 26)
 
 
+def test_a_replica_opens_no_time_again_that_is_closed() -> None:
+    replica = ClosedTimestampReplica(OrderedVersions())
+    replica.close(25)
+    replica.close(20)
+    assert replica.closed == 25
+
+
 @pytest.mark.rows("FR-R22")
 def test_a_leader_never_writes_at_or_below_what_was_closed_not_even_after_a_failover_with_a_slow_clock() -> None:
     old = ClosedTimestampLeader([])
-    log: list[Any] = [old.write(10, "title", "Nitroservices"), old.close(1_000, lag=0)]
-    assert old.write(900, "title", "later").timestamp == 1_001
-    new = ClosedTimestampLeader(log)
-    log.append(new.write(500, "title", "Microservices"))
-    replica = applied(log)
-    assert log[-1].timestamp == 1_001
-    assert replica.read_at("title", 1_000) == "Nitroservices"
+    log: list[Any] = [old.write(10, b"title := Nitroservices"), old.close(1_000)]
+    assert old.write(900, b"title := later").timestamp == 1_001
+    assert ClosedTimestampLeader(log).write(500, b"title := Microservices").timestamp == 1_001
+    assert ClosedTimestampLeader([], applied=1_000).write(500, b"title := Microservices").timestamp == 1_001
+    assert ClosedTimestampLeader(log, applied=2_000).write(500, b"title := Microservices").timestamp == 2_001
 
 
 @pytest.mark.rows("FR-R22")
-def test_a_write_below_a_closed_time_is_refused() -> None:
-    with pytest.raises(ValueError, match="closed"):
-        applied([ClosedTime(10), TimedWrite(10, "title", "too late")])
+def test_a_leader_whose_clock_is_behind_closes_its_own_writes_all_the_same() -> None:
+    leader = ClosedTimestampLeader([])
+    written = leader.write(1_000, b"title := Nitroservices")
+    assert leader.close(500).timestamp == written.timestamp

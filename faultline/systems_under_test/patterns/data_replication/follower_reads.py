@@ -14,6 +14,7 @@ The promise of an answer depends on the mode:
 | `session` | when it has applied all the reader has written *or seen* | and reads never go back |
 | `at-stamp` | the same, with the value as of the stamp | a snapshot (versioned values) |
 | `no-wait` | as in `session`, or says at once that it is behind | the same |
+| `closed` | at once, if a time is closed for it that reaches all the session has written or seen | as in `session` |
 | `read-index` | when it has applied what the leader had committed when the read came | linearizable |
 
 A write returns a *stamp*, the index of its entry, the same on every server for ever. A read passes it, and waits in
@@ -27,8 +28,8 @@ So it asks. The leader, once sure that it still leads, answers with the committe
 that index was up to date when it *asked*, by its own clock (`LeaderContact`). That proof is also due after a start and
 after a silence, so that no server ever shows less than it has shown before.
 
-The client chooses the follower to ask, by region and latency: `replica_selection`. A store whose versions are times can
-also answer without waiting or asking, at a time that is closed: `closed_timestamp`.
+The client chooses the follower to ask, by region and latency: `replica_selection`. In mode `closed` versions
+are times, and a follower answers without waiting or asking, at a time that is closed: `closed_timestamp`.
 
 The gain, as the median of reads without faults in the simulated world: 3.1 ms at the leader, which asks a majority; 0.6
 ms at a follower, with a bound or a stamp no more; 5.9 ms at a follower with a read index.
@@ -79,6 +80,7 @@ class FollowerReadServed(msgspec.Struct, frozen=True, kw_only=True):
 
     The answer is the state at `version`, out of a log applied up to `log_index`. The leader had been silent for
     `silence_us` of at most `silence_us_max`; `bound_us` is the age that the answer may have, 0 without a promise.
+    `closed` is the newest closed time where answers are given at such times, which needs no sign of a leader; else 0.
     """
 
     key: str
@@ -88,6 +90,7 @@ class FollowerReadServed(msgspec.Struct, frozen=True, kw_only=True):
     silence_us: int
     silence_us_max: int
     bound_us: int
+    closed: int = 0
 
 
 class FollowerReadTimedOut(msgspec.Struct, frozen=True):

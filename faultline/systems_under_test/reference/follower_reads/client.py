@@ -103,7 +103,7 @@ class FollowerReadingClient(KeyValueClient):
         mode = self._follower.mode
         if mode == "stamped":
             return self._written
-        return max(self._written, self._seen) if mode in ("session", "at-stamp", "no-wait") else 0
+        return max(self._written, self._seen) if mode in ("session", "at-stamp", "no-wait", "closed") else 0
 
     def _transmit(self) -> None:
         if not self._reads:

@@ -81,7 +81,7 @@ class FollowerReads(ServerExtension):
     def start(self) -> None:
         """Begin to find out how fresh the recovered state is."""
         self.recovered_index = self.wal.last_index
-        if self._settings.from_followers:
+        if self._settings.from_followers and not self._settings.closes_timestamps:
             self._questions.start()
 
     def arrived(self, message: Any) -> None:

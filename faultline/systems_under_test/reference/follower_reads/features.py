@@ -38,6 +38,12 @@ _FOLLOWER_READS = (
         unless=_FOLLOWERS,
     ),
     Feature(
+        "follower-read-refused-not-closed",
+        "a follower refused a read at a time that is not closed yet",
+        needs={"follower_reads": "closed"},
+        unless=_FOLLOWERS,
+    ),
+    Feature(
         "follower-read-refused-version-compacted",
         "a follower refused a read of a version that it no longer keeps",
         needs={"store": "versioned"},

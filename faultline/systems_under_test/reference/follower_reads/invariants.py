@@ -13,6 +13,7 @@ from bisect import bisect_right, insort
 from typing import Any
 
 from faultline.harness.invariant import Invariant, Report, ReportingInvariant
+from faultline.systems_under_test.patterns.data_replication.closed_timestamp import TimeClosed
 from faultline.systems_under_test.patterns.data_replication.follower_reads import (
     FollowerReadServed,
     FollowerReadTimedOut,
@@ -26,6 +27,7 @@ __all__ = [
     "AnswersAreOfTheirKeyAndVersion",
     "AnswersAtOneVersionAreOnePrefix",
     "BoundedAnswersAreFresh",
+    "ClosedTimesStayClosed",
     "CutOffFollowersAreSilent",
     "OnlyCommittedStateIsShown",
     "ServersDoNotGoBack",
@@ -180,7 +182,7 @@ class ServersDoNotGoBack(ReportingInvariant):
     """FR-I4: answers of a server follow the log."""
 
     id = "FR-I4"
-    statement = "The answers of one server follow the order of the log, over its restarts too."
+    statement = "The answers of one server follow the order of the log, over its restarts too, but at closed times."
     events = (FollowerReadServed,)
 
     def __init__(self) -> None:
@@ -188,6 +190,8 @@ class ServersDoNotGoBack(ReportingInvariant):
 
     def observe(self, time_us: int, node: str, event: FollowerReadServed, report: Report) -> None:
         """Compare with what this server has shown before."""
+        if event.closed:
+            return  # an answer about the past: the session names the time that it must reach
         before = self._shown.get(node, 0)
         if event.log_index < before:
             sentence = f"{node} answered from entry {event.log_index} after it had shown entry {before}."
@@ -233,12 +237,12 @@ class CutOffFollowersAreSilent(ReportingInvariant):
     """FR-R9: a follower without its leader is silent."""
 
     id = "FR-R9"
-    statement = "A server that has not heard its leader for the configured time answers no reads."
+    statement = "A server that has not heard its leader for the configured time answers no reads but at closed times."
     events = (FollowerReadServed,)
 
     def observe(self, time_us: int, node: str, event: FollowerReadServed, report: Report) -> None:
         """Look at the silence."""
-        if event.silence_us > event.silence_us_max:
+        if event.silence_us > event.silence_us_max and not event.closed:
             sentence = f"{node} answered a read after {event.silence_us // 1_000} ms without its leader."
             self._breach(report, time_us, node, sentence)
 
@@ -257,6 +261,42 @@ class WaitersWakeInTime(ReportingInvariant):
             self._breach(report, time_us, node, sentence)
 
 
+class ClosedTimesStayClosed(ReportingInvariant):
+    """FR-R22: no write goes to a closed time, and answers at closed times are at times that the log has closed."""
+
+    id = "FR-R22"
+    statement = "No write goes to a time that was closed before it, and followers answer only at times closed for them."
+    events = (TimeClosed, VersionWritten, FollowerReadServed)
+
+    def __init__(self) -> None:
+        self._indexes: list[int] = []
+        self._closed: dict[int, int] = {}
+
+    def observe(
+        self, time_us: int, node: str, event: TimeClosed | VersionWritten | FollowerReadServed, report: Report
+    ) -> None:
+        """Compare with what the log had closed before the write, or as far as the server had applied it."""
+        if type(event) is TimeClosed:
+            if event.index not in self._closed:
+                self._closed[event.index] = event.timestamp
+                insort(self._indexes, event.index)
+        elif type(event) is VersionWritten:
+            closed = self._closed_by(event.index)
+            if event.version <= closed:
+                sentence = f"{node} wrote {event.key} at {event.version} by entry {event.index}; {closed} was closed."
+                self._breach(report, time_us, node, sentence)
+        elif type(event) is FollowerReadServed and event.closed:
+            closed = self._closed_by(event.log_index)
+            if event.version > closed:
+                sentence = f"{node} answered at {event.version} from entry {event.log_index}; only {closed} was closed."
+                self._breach(report, time_us, node, sentence)
+
+    def _closed_by(self, index: int) -> int:
+        """Return the time that the newest closing up to entry `index` has closed; 0 without any."""
+        place = bisect_right(self._indexes, index)
+        return self._closed[self._indexes[place - 1]] if place else 0
+
+
 _ALL: tuple[Any, ...] = (
     VersionsDoNotChange,
     VersionsAreTheSameEverywhere,
@@ -267,6 +307,7 @@ _ALL: tuple[Any, ...] = (
     BoundedAnswersAreFresh,
     CutOffFollowersAreSilent,
     WaitersWakeInTime,
+    ClosedTimesStayClosed,
 )
 
 

@@ -16,6 +16,7 @@ _ENOUGH_FOR = {
     "session": _OF_SESSIONS,
     "at-stamp": frozenset({"follower-reads", "read-your-writes"}),
     "no-wait": _OF_SESSIONS,
+    "closed": _OF_SESSIONS,
 }
 """The workloads for which reads from followers are enough, by the option `follower_reads`; `read-index` is for all."""
 

@@ -9,6 +9,7 @@ import msgspec
 
 __all__ = [
     "FOLLOWER_READ_MESSAGES",
+    "NOT_CLOSED",
     "NOT_HEARD",
     "OFFSET_NOT_AVAILABLE",
     "OFFSET_OUT_OF_RANGE",
@@ -26,6 +27,9 @@ __all__ = [
 NOT_HEARD = "leader-not-heard"
 """The follower has not heard its leader for too long, or has not caught up since; ask another."""
 
+NOT_CLOSED = "not-closed"
+"""The newest time that is closed here does not reach the stamp; ask another."""
+
 TOO_STALE = "too-stale"
 """The follower cannot show that it is within the bound; ask another."""
 
@@ -41,7 +45,9 @@ OFFSET_OUT_OF_RANGE = "offset-out-of-range"
 VERSION_COMPACTED = "version-compacted"
 """The past that the stamp points to is not kept any more; read something newer."""
 
-REFUSALS = frozenset((NOT_HEARD, TOO_STALE, WAIT_TIMEOUT, OFFSET_NOT_AVAILABLE, OFFSET_OUT_OF_RANGE, VERSION_COMPACTED))
+REFUSALS = frozenset(
+    (NOT_HEARD, NOT_CLOSED, TOO_STALE, WAIT_TIMEOUT, OFFSET_NOT_AVAILABLE, OFFSET_OUT_OF_RANGE, VERSION_COMPACTED)
+)
 """The refusals after which a client asks elsewhere."""
 
 

@@ -14,10 +14,16 @@ from typing import Any
 import msgspec
 
 from faultline.harness.world.ports import NodeId
+from faultline.systems_under_test.patterns.data_replication.closed_timestamp import (
+    ClosedTime,
+    ClosedTimestampLeader,
+    ClosedTimestampReplica,
+)
 from faultline.systems_under_test.patterns.data_replication.follower_reads import LeaderContact, WaitingReads
 from faultline.systems_under_test.patterns.data_replication.versioned_value import OrderedVersions
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import DATA
 from faultline.systems_under_test.reference.follower_reads.client import FollowerReadingClient
+from faultline.systems_under_test.reference.follower_reads.closed_timestamps import ClosedTimestamps
 from faultline.systems_under_test.reference.follower_reads.extension import FollowerReads
 from faultline.systems_under_test.reference.follower_reads.messages import FollowerRead
 from faultline.systems_under_test.reference.follower_reads.parts import FollowerReadParts
@@ -39,6 +45,7 @@ _DECODER: msgspec.msgpack.Decoder[LoggedCommand] = msgspec.msgpack.Decoder(Logge
 
 BUGS = PlantedBugs("follower-reads", FollowerReadParts, pattern="follower-reads", campaign="follower-reads")
 _SESSION = BUGS.group(options={"read_from": "follower", "follower_reads": "session"})
+_CLOSED = BUGS.group(campaign="closed-timestamps", options={"read_from": "follower", "follower_reads": "closed"})
 _VERSIONS = BUGS.group(
     pattern="versioned-value",
     campaign="versioned-reads",
@@ -291,3 +298,47 @@ class _CeilingForFloor(OrderedVersions[int]):
     def _floor(self, key: str, at: int) -> int | None:
         place = bisect_left(self._order, (key, at))
         return self._entry_before(place + 1, key) if place < len(self._order) else None
+
+
+@_CLOSED.plant(
+    "timestamps-of-the-clock-alone",
+    "FR-M11",
+    part="closing.leader",
+    caught_by=("FR-R22", "VVL-I2", "follower-reads"),
+)
+class _TimestampsOfTheClockAlone(ClosedTimestampLeader):
+    """A leader takes the time of a write from its clock, even if that time was given or closed before.
+
+    Shows as: after a step of the clock a new write hides behind an older one, and reads go back.
+    """
+
+    def _write_timestamp(self, now: int) -> int:
+        return now
+
+
+@_CLOSED.plant(
+    "closed-when-received", "FR-M12", part="closing.timestamps", caught_by=("FR-R22", "VVL-I3", "follower-reads")
+)
+class _ClosedWhenReceived(ClosedTimestamps):
+    """A follower takes a time for closed when the closing is in its log, before it has applied what comes ahead of it.
+
+    Shows as: a session does not see what it has just written, though its time is said to be closed.
+    """
+
+    def handled(self) -> None:
+        for entry in self._left_to_apply():
+            if type(entry) is ClosedTime:
+                self._store.replica.close(entry.timestamp)
+
+
+@_CLOSED.plant(
+    "read-before-it-is-closed", "FR-M13", part="closing.replica", caught_by=("FR-R22", "VVL-I3", "follower-reads")
+)
+class _ReadBeforeItIsClosed(ClosedTimestampReplica):
+    """A follower answers at the time of the session's stamp without a look at what is closed.
+
+    Shows as: a session does not see what it has just written.
+    """
+
+    def _is_closed(self, timestamp: int) -> bool:
+        return True

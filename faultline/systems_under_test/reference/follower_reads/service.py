@@ -100,9 +100,15 @@ class FollowerReadService:
                 silence_us=contact.silence_us(),
                 silence_us_max=contact.silence_us_max,
                 bound_us=self._settings.bound_us,
+                closed=self.closed_time,
             )
         )
         self._ports.network.send_ahead(read.source, ClientResponse(request.request_number, None, value, version))
+
+    @property
+    def closed_time(self) -> int:
+        """The newest time that is closed here, where answers are given at such times; else 0."""
+        return 0
 
     def _give_up(self, stamp: int, read: PendingRead) -> None:
         self._ports.trace.emit(FollowerReadTimedOut(stamp, self._store.version))

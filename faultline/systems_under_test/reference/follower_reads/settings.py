@@ -12,7 +12,7 @@ __all__ = ["REGIONS", "FollowerReadSettings"]
 REGIONS = ("us-west", "us-east", "eu-west")
 """The regions that nodes are spread over, in turn."""
 
-_MODES = ("plain", "bounded", "stamped", "session", "at-stamp", "no-wait", "read-index")
+_MODES = ("plain", "bounded", "stamped", "session", "at-stamp", "no-wait", "closed", "read-index")
 
 
 class FollowerReadSettings(Settings, frozen=True, kw_only=True):
@@ -40,7 +40,7 @@ class FollowerReadSettings(Settings, frozen=True, kw_only=True):
         Choice(_MODES, default="session"),
         "what a follower's answer is worth: plain (a prefix of the log), bounded (by max_staleness_ms), stamped"
         " (read your writes), session (and monotonic), at-stamp (a snapshot), no-wait (refused instead of delayed),"
-        " read-index (linearizable)",
+        " closed (at a closed timestamp, whose versions are times), read-index (linearizable)",
     ]
     follower_wait_timeout_us: Annotated[
         int, Milliseconds(200), "after how long a follower gives up a read whose stamp it has not applied"
@@ -61,6 +61,11 @@ class FollowerReadSettings(Settings, frozen=True, kw_only=True):
     def versioned(self) -> bool:
         """True when the past of each key is kept."""
         return self.store == "versioned"
+
+    @property
+    def closes_timestamps(self) -> bool:
+        """True when versions are times, which leaders close and at which followers answer."""
+        return self.from_followers and self.mode == "closed"
 
     @property
     def mode(self) -> str:
@@ -87,6 +92,11 @@ class FollowerReadSettings(Settings, frozen=True, kw_only=True):
             raise UsageError(
                 "A store that keeps one value per key cannot be read at a stamp (follower_reads at-stamp).",
                 "Add --option store=versioned.",
+            )
+        if self.closes_timestamps and self.versions_kept:
+            raise UsageError(
+                "versions_kept counts indexes, but with follower_reads closed versions are times.",
+                "Leave versions_kept out: store=versioned keeps all, store=single what reads at closed times need.",
             )
         if self.versions_kept and not self.versioned:
             raise UsageError("versions_kept says nothing for store single.", "Add --option store=versioned.")

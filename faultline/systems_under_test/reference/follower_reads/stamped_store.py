@@ -160,7 +160,7 @@ class StampedStore(KeyValueStore):
 
     def apply(self, index: int, data: bytes) -> Applied:
         """Apply the entry, under a version of its own."""
-        self._applying = self.version_of(index)
+        self._applying = self._version_at(index)
         applied = super().apply(index, data)
         self.version = self._applying
         for key, value in self.current.commit(self.version).items():
@@ -169,6 +169,9 @@ class StampedStore(KeyValueStore):
         if self._versions_kept and self.current.versions is not None:
             self.current.versions.compact(self.version - self._versions_kept)
         return applied
+
+    def _version_at(self, index: int) -> int:
+        return self.version_of(index)
 
     def answer(self, request_number: int, key: str) -> ClientResponse:
         """Return the answer to a read of `key` that bypasses the log, with the version it is from."""

@@ -5,13 +5,14 @@ of other regions. A follower that answers instead may be behind, and does not kn
 
 *Idea.* Each update happens at the index of its log entry, its *stamp*. A session carries the newest stamp that it has
 written or seen, and a follower waits until it has applied that. With `store=versioned` it also answers at an older
-stamp: a snapshot. What an answer is worth is the option `follower_reads`, from a prefix of the log to linearizable.
+stamp: a snapshot. What an answer is worth is the option `follower_reads`, from a prefix of the log to linearizable;
+with `closed`, stamps are times that the leader gives and closes (`closed_timestamps`).
 
 The servers are those of the Raft kernel with an extension (`extension`); their style is fixed: elections by votes with
 pre-vote, entries pushed, the leader's own reads through a round of heartbeats. `consistent-core` has the variants.
 
-*Invariants.* Those of the Raft kernel (`raft.invariants`), and VVL-I1 to VVL-I4, FR-I3, FR-I4, FR-I6, FR-R9, FR-R14
-(`invariants`).
+*Invariants.* Those of the Raft kernel (`raft.invariants`), and VVL-I1 to VVL-I4, FR-I3, FR-I4, FR-I6, FR-R9, FR-R14 and
+FR-R22 (`invariants`).
 
 *Tolerates.* Any minority of servers crashed, paused or cut off, and everything a network does to messages.
 
@@ -29,6 +30,7 @@ Sources: Patterns of Distributed Systems, chapters on Follower Reads and Version
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import msgspec
 
@@ -38,6 +40,7 @@ from faultline.harness.promises import Asked
 from faultline.harness.system import OptionDescription, PlantedBug
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.reference.follower_reads.client import READ_AFTER, FollowerReadingClient
+from faultline.systems_under_test.reference.follower_reads.closed_timestamps import ClosedTimeReads, TimedStore
 from faultline.systems_under_test.reference.follower_reads.extension import FollowerReads
 from faultline.systems_under_test.reference.follower_reads.features import FEATURES
 from faultline.systems_under_test.reference.follower_reads.invariants import follower_read_invariants
@@ -88,10 +91,19 @@ class FollowerReadStore:
         parts = BUGS.parts(planted_bugs)
         settings = StoreSettings.read(options)
         follower = settings.follower
-        versions = parts.reads.versions if follower.versioned else None
-        store = StampedStore(parts.new_sessions(settings), ports.trace, versions, follower.versions_kept)
-        server = KeyValueServer(ports, members, settings, parts, store)
+        sessions, versions = parts.new_sessions(settings), parts.reads.versions
         region = follower.region_of(members.index(ports.node_id))
+        if follower.closes_timestamps:
+            closing = parts.closing
+            timed = TimedStore(sessions, ports.trace, versions, closing.replica, keeps_past=follower.versioned)
+            server = KeyValueServer(ports, members, settings, parts, timed)
+            reads = replace(parts.reads, service=ClosedTimeReads)
+            server.extend(
+                FollowerReads(server, follower, timed, region, reads), closing.timestamps(server, timed, closing.leader)
+            )
+            return server
+        store = StampedStore(sessions, ports.trace, versions if follower.versioned else None, follower.versions_kept)
+        server = KeyValueServer(ports, members, settings, parts, store)
         server.extend(FollowerReads(server, follower, store, region, parts.reads))
         return server
 

@@ -118,6 +118,10 @@ class ServerExtension:
         """Handle a request of a client in place of the server; return False to leave it to others."""
         return False
 
+    def logged(self, data: bytes) -> bytes:
+        """Return the bytes to log for the command `data` of a client, on a leader."""
+        return data
+
     def start_leading(self, no_op_index: int) -> None:
         """Begin the work of a leader; the server's own first entry will stand at `no_op_index`."""
 

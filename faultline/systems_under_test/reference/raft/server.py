@@ -292,6 +292,8 @@ class RaftServer:
 
     def propose(self, reply: Any, data: bytes) -> None:
         """Let `reply` wait for the next entry, then append that entry: never the other way round."""
+        for extension in self.extensions:
+            data = extension.logged(data)
         if self.settings.batch_linger_us:
             self._batches.propose(reply, data, reply.correlation_id)
             return
