@@ -53,7 +53,8 @@ def evidence() -> dict[str, list[Evidence]]:
 
 
 def _tests() -> Iterator[Evidence]:
-    for file in sorted((ROOT / "tests").rglob("test_*.py")):
+    folders = (ROOT / "tests", *ROOT.glob("examples/*/tests"))
+    for file in sorted(file for folder in folders for file in folder.rglob("test_*.py")):
         where = file.relative_to(ROOT).as_posix()
         for test, rows in marked_tests(file.read_text(encoding="utf-8")):
             for row in rows:

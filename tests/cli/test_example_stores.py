@@ -1,4 +1,4 @@
-"""The stores in examples/ are packages of their own: installed beside Faultline, they are found and run.
+"""The packages in examples/ stand by themselves: stores that are installed beside Faultline are found and run.
 
 PySyncObj itself is not installed here, so that its runs on hosts end where a host is asked for it.
 """
@@ -59,6 +59,15 @@ def test_the_examples_own_tests_pass(name: str, site: Path, tmp_path: Path) -> N
     (tmp_path / file).write_text((ROOT / "examples" / name / "tests" / file).read_text())
     ran = run(site, "pytest", "-q", "-W", "error", "-p", "no:cacheprovider", file, folder=tmp_path)
     assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+@pytest.mark.slow
+def test_the_tests_of_the_update_queue_between_threads_pass() -> None:
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(ROOT / "examples" / "update_queue")]
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
+    ran = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=240, check=False)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert " passed" in ran.stdout
 
 
 @pytest.mark.slow

@@ -9,7 +9,6 @@ from faultline import registry
 
 BOOK = (
     "faultline.systems_under_test.patterns",
-    "faultline.systems_under_test.threads",
     "faultline.systems_under_test.stores",
 )
 COMMAND_LINE = tuple(
@@ -18,14 +17,11 @@ COMMAND_LINE = tuple(
 """Tables of the patterns, for `faultline list` and `faultline show`; no system has a use for them."""
 
 _REPLICATION = "faultline.systems_under_test.patterns.data_replication"
-_THREADS = "faultline.systems_under_test.threads"
 
 DRIVEN_BY_NO_SYSTEM = {
     f"{_REPLICATION}.logged_store": "consistent-core: its store of one server, without replication",
     f"{_REPLICATION}.versioned_value_on_disk": "consistent-core: store=versioned with the versions in a file",
     f"{_REPLICATION}.wal_request_consumer": "consistent-core: the lone server's way from a request to the log",
-    f"{_THREADS}.threaded_update_queue": "consistent-core in the local world: the update queue on threads",
-    f"{_THREADS}.work_queues": "consistent-core in the local world: the queue between those threads",
 }
 """Modules that only tests import, with the system that each is meant for. Entries go; none is added."""
 

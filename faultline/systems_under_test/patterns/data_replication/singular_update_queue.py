@@ -27,11 +27,11 @@ requests waiting: they fail. A caller that lost interest: its request runs all t
 *Checkers.* Linearizability. A handler that raises ends the node, and the run reports it.
 
 *Planted bugs.* `answered-when-queued` (SUQ-M3). The others cannot be seen from outside, because a node's queue is
-drained before any other event: tests/planted_bugs/test_update_queue_bugs.py has SUQ-M1 to SUQ-M9: two consumers, a
-consumer that dies of an exception, a promise completed before the handler, silently dropped requests, promises
-abandoned at shutdown, another order.
+drained before any other event: tests/planted_bugs/test_update_queue_bugs.py has a consumer that dies of an exception
+(SUQ-M2), a queue without a bound (SUQ-M4), silently dropped requests (SUQ-M5), promises abandoned at shutdown (SUQ-M8)
+and another order (SUQ-M9). SUQ-M1, SUQ-M6 and SUQ-M7 need threads: `examples/update_queue`.
 
-For programs that have threads the same pattern stands in `systems_under_test.threads`, with the kinds of queues that
+For programs that have threads the same pattern stands in `examples/update_queue`, with the kinds of queues that
 Kafka, ZooKeeper and Disruptor use; `wal_request_consumer` puts one in front of a write-ahead log.
 
 Sources: Patterns of Distributed Systems ch. 13 and the article of 25 August 2020; the request queue of Kafka's broker,

@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 from thread_gate import SOON_S, Gate
-
-from faultline.systems_under_test.patterns.data_replication.idempotent_receiver import ClientSessions
-from faultline.systems_under_test.patterns.data_replication.singular_update_queue import QueueFull, QueueShutDown
-from faultline.systems_under_test.threads.threaded_update_queue import (
+from update_queue.threaded_update_queue import (
     NotTheOwner,
     ThreadedUpdateQueue,
     WhenFull,
     WouldDeadlock,
 )
-from faultline.systems_under_test.threads.work_queues import BoundedWorkQueue, RingWorkQueue, UnboundedWorkQueue
+from update_queue.work_queues import BoundedWorkQueue, RingWorkQueue, UnboundedWorkQueue
+
+from faultline.systems_under_test.patterns.data_replication.idempotent_receiver import ClientSessions
+from faultline.systems_under_test.patterns.data_replication.singular_update_queue import QueueFull, QueueShutDown
 
 KINDS = [BoundedWorkQueue, lambda: RingWorkQueue(128), UnboundedWorkQueue]
 

@@ -6,9 +6,9 @@
 completes the future. The state belongs to that thread, so it needs no lock. A full queue holds its callers up, or
 refuses them (`when_full`). The kinds of queue stand in `work_queues`.
 
-The nodes of this package run in one thread of control and use `patterns.data_replication.singular_update_queue`, which
-keeps the order and the bound and needs no thread. This is the same pattern for programs that have threads. It stands
-outside `patterns`, where no code may depend on the scheduler of a machine.
+The nodes of Faultline's systems run in one thread of control and use `patterns.data_replication.singular_update_queue`,
+which keeps the order and the bound and needs no thread. This is the same pattern for programs that have threads. It is
+an example, since no code of a node may depend on the scheduler of a machine.
 
 `ThreadedUpdateQueue` polls, as printed: every `poll_ms` the consumer checks whether it was shut down. `Mailbox` is the
 variant of Akka: no thread of its own, an executor runs it when there is work. `RequestChannel` is the variant of Go:
@@ -28,7 +28,7 @@ moment at which another consumer of the circle is just being woken up).
 
 *Workloads.* None: the systems run on the queue of `patterns`. *Checkers.* The unit tests.
 
-*Planted bugs.* SUQ-M1 to SUQ-M9, as variants in tests/planted_bugs/test_update_queue_bugs.py.
+*Planted bugs.* SUQ-M1, SUQ-M4, SUQ-M6 and SUQ-M7, as variants in tests/test_threaded_update_queue_bugs.py.
 
 Sources: Patterns of Distributed Systems ch. 13 and the article of 25 August 2020 (poll time 300 ms there, 2 ms in the
 book). Deviations: shutdown before the start wins, and futures of accepted requests do not hang (the printed code sets
@@ -46,7 +46,7 @@ from concurrent.futures import Executor, Future
 from typing import Generic, TypeVar
 
 from faultline.systems_under_test.patterns.data_replication.singular_update_queue import QueueFull, QueueShutDown
-from faultline.systems_under_test.threads.work_queues import CAPACITY, BoundedWorkQueue, WorkQueue
+from update_queue.work_queues import CAPACITY, BoundedWorkQueue, WorkQueue
 
 __all__ = [
     "POLL_MS",
