@@ -10,16 +10,14 @@ from typing import Any
 import pytest
 from thread_gate import SOON_S
 from update_queue.threaded_update_queue import ThreadedUpdateQueue, WhenFull
-from update_queue.work_queues import BoundedWorkQueue, UnboundedWorkQueue
-
-from faultline.systems_under_test.patterns.data_replication.singular_update_queue import QueueFull
+from update_queue.work_queues import BoundedWorkQueue, QueueFull, UnboundedWorkQueue
 
 AT_ONCE_S = 0.05
 """How long a planted bug is given to show that it never answers."""
 
 
 def no_update_is_lost(queue_type: type[Any]) -> bool:
-    """Read, let anybody else read as well, write: with one consumer nobody else is there."""
+    """Read, let another consumer read as well, write: with one consumer there is no other."""
     both_have_read = threading.Barrier(2)
     state = {"index": 0}
 

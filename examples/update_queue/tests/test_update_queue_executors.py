@@ -7,8 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from thread_gate import SOON_S, Gate
 from update_queue.threaded_update_queue import Mailbox, RequestChannel
-
-from faultline.systems_under_test.patterns.data_replication.singular_update_queue import QueueFull, QueueShutDown
+from update_queue.work_queues import QueueFull, QueueShutDown
 
 
 @pytest.mark.rows("SUQ-R8", "SUQ-R1")

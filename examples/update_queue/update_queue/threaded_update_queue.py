@@ -45,8 +45,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from typing import Generic, TypeVar
 
-from faultline.systems_under_test.patterns.data_replication.singular_update_queue import QueueFull, QueueShutDown
-from update_queue.work_queues import CAPACITY, BoundedWorkQueue, WorkQueue
+from update_queue.work_queues import CAPACITY, BoundedWorkQueue, QueueFull, QueueShutDown, WorkQueue
 
 __all__ = [
     "POLL_MS",

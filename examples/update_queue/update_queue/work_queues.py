@@ -18,14 +18,28 @@ import queue
 import threading
 from typing import Generic, Protocol, TypeVar
 
-from faultline.systems_under_test.patterns.data_replication.singular_update_queue import QueueFull
-
-__all__ = ["CAPACITY", "BoundedWorkQueue", "RingWorkQueue", "UnboundedWorkQueue", "WorkQueue"]
+__all__ = [
+    "CAPACITY",
+    "BoundedWorkQueue",
+    "QueueFull",
+    "QueueShutDown",
+    "RingWorkQueue",
+    "UnboundedWorkQueue",
+    "WorkQueue",
+]
 
 CAPACITY = 100
 """The number of items that a bounded queue holds by default."""
 
 Item = TypeVar("Item")
+
+
+class QueueFull(Exception):
+    """As many requests wait as the queue holds; this one was not accepted."""
+
+
+class QueueShutDown(Exception):
+    """The queue accepts nothing more; a request that waited was not executed."""
 
 
 class WorkQueue(Protocol[Item]):
