@@ -76,7 +76,7 @@ def _table(shown: list[tuple[PlantedBug, Record]]) -> list[str]:
 def _row(planted_bug: PlantedBug, record: Record, untailored: Untailored | None) -> str:
     low, high = record.interval
     cells = (
-        planted_bug.pattern,
+        f"[{planted_bug.pattern}](patterns/{planted_bug.pattern}.md)",
         f"`{planted_bug.name}`",
         planted_bug.id,
         _cell(record),

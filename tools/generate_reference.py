@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import bug_evidence_page
+import pattern_pages
 import power_page
 import real_evidence
 import row_evidence
@@ -72,7 +73,10 @@ LISTINGS = {
     "checkers": "What judges a run.",
     "planted-bugs": "Planted bugs (`--planted-bug`): off unless named, and each caught by a campaign.",
     "plans": "The campaigns that come with Faultline (`faultline campaign --plan NAME`): what they run, and why.",
-    "patterns": "The thirty patterns of the book, and where each is implemented.",
+    "patterns": (
+        "The thirty patterns of the book, and where each is implemented. Each has a page of its own, such as\n"
+        "[that of leases](patterns/lease.md), from the problem to a counterexample and back."
+    ),
 }
 """The listings, each with the sentence that opens its page."""
 
@@ -202,6 +206,7 @@ def pages() -> dict[Path, str]:
     made[GENERATED / "rows.md"] = row_evidence.rows_page(load_requirements(), row_evidence.evidence())
     made[power_page.PAGE] = power_page.page(power_page.read_records())
     made[story_page.PAGE] = story_page.page(story_page.load_chapters(), read_records())
+    made |= pattern_pages.pages(read_records(), pattern_pages.read_diagrams())
     made[bug_evidence_page.PAGE] = bug_evidence_page.page(read_records())
     cases = [load_case(name) for name in case_names()]
     made[real_evidence.PAGE] = real_evidence.page(cases, real_evidence.read_records())
@@ -263,6 +268,7 @@ def _brought_up_to_date(made: Mapping[Path, str], writes: bool) -> list[Path]:
     """Return the files that were out of date; write them, if `writes`."""
     stale = outdated(made)
     for path in stale if writes else ():
+        path.parent.mkdir(exist_ok=True)
         path.write_text(made[path], encoding="utf-8")
     return stale
 

@@ -153,7 +153,7 @@ def rows_page(found: Mapping[str, Requirements], shown: Mapping[str, Sequence[Ev
     names = pattern_names()
     summary = ["| pattern | rows | shown | left out |", "|---|--:|--:|--:|"]
     summary += [_summary_row(names[slug], pattern, shown) for slug, pattern in found.items()]
-    sections = [_section(names[slug], pattern, shown) for slug, pattern in found.items()]
+    sections = [_section(slug, names[slug], pattern, shown) for slug, pattern in found.items()]
     return "\n".join([head, *summary, "", *sections])
 
 
@@ -162,8 +162,10 @@ def _summary_row(name: str, pattern: Requirements, shown: Mapping[str, Sequence[
     return f"| {name} | {len(pattern.rows)} | {visible} | {len(pattern.left_out)} |"
 
 
-def _section(name: str, pattern: Requirements, shown: Mapping[str, Sequence[Evidence]]) -> str:
-    lines = [f"## {name}", "", "| row | what it says | shown by |", "|---|---|---|"]
+def _section(slug: str, name: str, pattern: Requirements, shown: Mapping[str, Sequence[Evidence]]) -> str:
+    has_page = any(each.slug == slug and each.module for each in PATTERNS)
+    link = [f"[The pattern](patterns/{slug}.md), with its story and its counterexamples.", ""] if has_page else []
+    lines = [f"## {name}", "", *link, "| row | what it says | shown by |", "|---|---|---|"]
     for row, sentence in pattern.rows.items():
         lines.append(f"| {row} | {_escaped(sentence)} | {_shown_by(row, pattern, shown)} |")
     return "\n".join([*lines, ""])

@@ -24,7 +24,18 @@ from faultline.story.scenes import Paragraph, Scene, scenes
 from faultline.story.telling import system_of
 from faultline.systems_under_test.patterns.requirement_rows import load_requirements
 
-__all__ = ["PAGE", "Chapters", "Section", "Told", "faults", "link_of_bug", "load_chapters", "page", "without_line"]
+__all__ = [
+    "PAGE",
+    "Chapters",
+    "Section",
+    "Told",
+    "anchor",
+    "faults",
+    "link_of_bug",
+    "load_chapters",
+    "page",
+    "without_line",
+]
 
 ROOT = Path(__file__).resolve().parents[1]
 PARAGRAPHS = ROOT / "docs" / "reference" / "story-paragraphs.toml"
@@ -163,12 +174,12 @@ def _scene_lines(scene: Scene, records: Records) -> list[str]:
 def _paragraph_row(scene: Scene, paragraph: Paragraph, held: tuple[str, ...], records: Records) -> str:
     claim = paragraph.claim.replace("|", "\\|")
     step = f"`{_SCENES}/{scene.name}.txt:{paragraph.steps[0].line}`"
-    holds = ", ".join(f"[{row}](rows.md#{_anchor(row)})" for row in held)
+    holds = ", ".join(f"[{row}](rows.md#{anchor(row)})" for row in held)
     bugs = "<br>".join(link_of_bug(scene, bug, records) or f"`{bug}`, in the story alone" for bug in paragraph.prevents)
     return f"| {paragraph.number} | {claim} | {step} | {holds} | {bugs} |"
 
 
-def _anchor(row: str) -> str:
+def anchor(row: str) -> str:
     """Return the anchor of the section of docs/reference/generated/rows.md in which the row stands."""
     return re.sub(r"[^a-z0-9 -]", "", _headings()[row].lower()).replace(" ", "-")
 
