@@ -25,7 +25,8 @@ from faultline.campaign.outcome import campaign_exit_code
 from faultline.campaign.salvage import salvage
 from faultline.campaign.summarise import summarise
 from faultline.campaign.summary import CampaignResult, CampaignSummary
-from faultline.harness.results import write_whole
+from faultline.harness.errors import UsageError
+from faultline.harness.results import writable, write_whole
 from faultline.harness.verdict import Verdict, merge
 
 __all__ = ["conclude", "conclude_folder", "write_results"]
@@ -38,6 +39,13 @@ def conclude_folder(path: Path) -> CampaignResult:
     """
     folder = CampaignFolder(path.absolute())
     plan, journal = read_plan(folder), read_journal(folder)
+    if not folder.runs.is_dir():
+        raise UsageError(
+            f"{path} is not a whole campaign: it has no folder runs/ with the verdicts of its runs.",
+            "Copy the whole folder, also its empty folders.",
+        )
+    with writable(folder.root):
+        folder.tables.mkdir(exist_ok=True)
     if journal.ending is None:
         journal = msgspec.structs.replace(journal, seconds=seconds_by_cell(plan, folder))
     return conclude(plan, folder, journal, path)

@@ -91,9 +91,14 @@ class CampaignFolder:
         """Return the folder of one run."""
         return self.runs / run_id
 
+    @property
+    def tables(self) -> Path:
+        """The folder of the result tables."""
+        return self.root / "tables"
+
     def table(self, name: str) -> Path:
         """Return the file of one result table."""
-        return self.root / "tables" / f"{name}.parquet"
+        return self.tables / f"{name}.parquet"
 
     def history_part(self, number: int) -> Path:
         """Return the file with the histories of one work unit."""
@@ -117,7 +122,7 @@ class CampaignFolder:
 
     def make(self) -> None:
         """Make the folders that tasks write into."""
-        made = (self.root / "runs", self.root / "tables", self.histories, self.rows, self.progress, self.seconds)
+        made = (self.runs, self.tables, self.histories, self.rows, self.progress, self.seconds)
         for folder in made:
             folder.mkdir(parents=True, exist_ok=True)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,7 @@ class SparkRows:
 
     def __init__(self, session: SparkSession, parts: Sequence[Path]) -> None:
         self._session = session
-        session.read.parquet(*map(str, parts)).createOrReplaceTempView("all_runs")
+        session.read.parquet(*map(_as_pattern, parts)).createOrReplaceTempView("all_runs")
 
     def add_table(self, name: str, table: pa.Table) -> None:
         """Register `table` under `name`."""
@@ -32,3 +33,9 @@ class SparkRows:
     def answer(self, text: str, arguments: Mapping[str, Any]) -> pa.Table:
         """Return the answer to the query `text`, with `arguments` in place of its parameters."""
         return self._session.sql(text, args=dict(arguments)).toArrow()
+
+
+def _as_pattern(path: Path) -> str:
+    """Return the pattern that matches `path` alone: Spark takes paths for glob patterns, as Hadoop has them, and the
+    name of a campaign may have brackets."""
+    return re.sub(r"([\\\[\]{}*?^,])", r"\\\1", str(path))

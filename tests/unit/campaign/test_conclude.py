@@ -283,3 +283,17 @@ def test_tables_have_the_types_of_finished_campaigns_even_without_a_run(tmp_path
     conclude_folder(full.root)
     for name in TABLES:
         assert pq.read_schema(empty.table(name)).equals(pq.read_schema(full.table(name))), name
+
+
+def test_tables_that_were_lost_are_made_again(tmp_path: Path) -> None:
+    folder = left(tmp_path, ending=WHOLE)
+    shutil.rmtree(folder.tables)
+    assert conclude_folder(tmp_path).exit_code == 1
+    assert all(folder.table(name).is_file() for name in TABLES)
+
+
+def test_a_folder_without_its_runs_is_no_campaign(tmp_path: Path) -> None:
+    folder = left(tmp_path, ending=WHOLE)
+    shutil.rmtree(folder.runs)
+    with pytest.raises(UsageError, match="is not a whole campaign: it has no folder runs/"):
+        conclude_folder(tmp_path)

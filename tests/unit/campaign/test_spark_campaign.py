@@ -292,3 +292,12 @@ def test_real_runs_are_collected_on_the_driver_and_judged(session: Any, store: P
     assert [cell.counts["harness-error"] for cell in result.cells] == [1, 1]
     assert result.exit_code == 1
     assert (result.folder / "runs" / planted_bug_run(5, world="local") / "report.html").is_file()
+
+
+def test_a_campaign_may_have_a_name_that_looks_like_a_pattern(session: Any, store: Path) -> None:
+    name = "night[1]{a,b}*?\\d"
+    result = run_campaign(
+        fake_plan(seeds="0..4"), store=store, master="local[2]", name=name, session=session, engine=fake_engine()
+    )
+    assert (result.exit_code, result.warnings) == (1, ())
+    assert pq.read_table(result.folder / "tables" / "runs.parquet").num_rows == 10
