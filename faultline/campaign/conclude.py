@@ -16,6 +16,7 @@ import msgspec
 import pyarrow as pa
 
 from faultline.campaign.aggregate import aggregate
+from faultline.campaign.guided.waves import units_of
 from faultline.campaign.histories import write_parquet
 from faultline.campaign.journal import Journal, read_journal, read_plan, read_rows, seconds_by_cell, write_record
 from faultline.campaign.junit import junit_xml
@@ -47,7 +48,7 @@ def conclude_folder(path: Path) -> CampaignResult:
     with writable(folder.root):
         folder.tables.mkdir(exist_ok=True)
     if journal.ending is None:
-        journal = msgspec.structs.replace(journal, seconds=seconds_by_cell(plan, folder))
+        journal = msgspec.structs.replace(journal, seconds=seconds_by_cell(plan, folder, units_of(plan, folder)))
     return conclude(plan, folder, journal, path)
 
 

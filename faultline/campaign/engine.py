@@ -24,6 +24,7 @@ from faultline.harness.run import run_simulated
 from faultline.harness.run_record import RunRecord, WorldName
 from faultline.harness.store import open_history
 from faultline.harness.world.faults import LOCAL_CAPABILITIES, SIMULATED_CAPABILITIES
+from faultline.harness.world.simulated.trace import Watch as NodeWatch
 
 __all__ = ["Engine", "default_engine"]
 
@@ -36,8 +37,9 @@ class Engine:
     """`resolve` names to parts once per cell, `refuse` plans the world cannot carry out; per seed `plan`, run, `judge`.
 
     `simulate` carries out a plan and records messages when asked to; `collect` carries it out on real processes,
-    keeping its files in the folder of the run. `minimize` shrinks a violation of a signature and keeps its minimal run
-    below the folder of the run; None where runs cannot be repeated.
+    keeping its files in the folder of the run. `observe` simulates and shows an observer what nodes report; None where
+    that cannot be seen. `minimize` shrinks a violation of a signature and keeps its minimal run below the folder of the
+    run; None where runs cannot be repeated.
     """
 
     resolve: Callable[[RunRequest], Parts]
@@ -47,6 +49,7 @@ class Engine:
     collect: Callable[[Plan, Parts, Path], RunRecord]
     judge: Callable[[RunRecord, Parts, str], Judgement]
     minimize: Minimize | None = None
+    observe: Callable[[Plan, Parts, NodeWatch], RunRecord] | None = None
 
 
 def default_engine(world: WorldName, hosts: str = "") -> Engine:
@@ -66,6 +69,7 @@ def default_engine(world: WorldName, hosts: str = "") -> Engine:
         collect=partial(_collect_on_hosts, hosts) if world == "hosts" else _collect,
         judge=_judge,
         minimize=keep_minimal_run if world == "simulated" else None,
+        observe=_observe if world == "simulated" else None,
     )
 
 
@@ -79,6 +83,10 @@ def _refuse_local(plan: Plan, parts: Parts) -> None:
 
 def _simulate(plan: Plan, parts: Parts, record_messages: bool) -> RunRecord:
     return run_simulated(plan, parts, record_messages=record_messages)
+
+
+def _observe(plan: Plan, parts: Parts, observer: NodeWatch) -> RunRecord:
+    return run_simulated(plan, parts, observer=observer)
 
 
 def _collect(plan: Plan, parts: Parts, folder: Path) -> RunRecord:

@@ -7,7 +7,7 @@ summarise it."""
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Iterable, Set
 from pathlib import Path
 from typing import TypeVar
 
@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from faultline.campaign.features import DeclaredFeature
 from faultline.campaign.layout import CampaignFolder
-from faultline.campaign.matrix import CampaignPlan
+from faultline.campaign.matrix import CampaignPlan, Unit
 from faultline.campaign.row import RUN_SCHEMA, check_figures
 from faultline.harness.errors import UsageError
 from faultline.harness.results import write_whole
@@ -136,10 +136,11 @@ def _is_name(text: str) -> bool:
     return 0 < len(text.encode()) < 256 and not set("/\0") & set(text) and text not in (".", "..")
 
 
-def seconds_by_cell(plan: CampaignPlan, folder: CampaignFolder) -> dict[str, float]:
-    """Return the seconds that the finished work units of each cell took, without those that did not note them."""
+def seconds_by_cell(plan: CampaignPlan, folder: CampaignFolder, units: Iterable[Unit]) -> dict[str, float]:
+    """Return the seconds that the finished ones of the work `units` of each cell took, without those that did not note
+    them."""
     cells, seconds = plan.cells(), dict[str, float]()
-    for unit in plan.units():
+    for unit in units:
         name, path = cells[unit.cell].name, folder.seconds_part(unit.number)
         try:
             seconds[name] = round(seconds.get(name, 0.0) + float(path.read_text("ascii")), 3)

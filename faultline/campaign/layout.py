@@ -7,6 +7,8 @@ STORE/campaigns/ID/
   runs/RUN/verdict.json                 every run
   runs/RUN/{run.json,history.jsonl}     the runs that are kept whole
   histories/part-N.parquet              all histories, one file per work unit
+  waves/wave-N.json                     of a guided campaign, the decisions about each wave, written before its runs
+  signals/part-N.json                   likewise, the coverage of the runs of every finished work unit
   campaign.json junit.xml index.html    the result, made from the files above, at any time
   tables/NAME.parquet                   the result tables, likewise
   work/                                 progress and Spark's scratch files, removed at the end
@@ -112,6 +114,28 @@ class CampaignFolder:
         """Return the existing files with result rows, in the order of their units."""
         return sorted(self.rows.glob("part-*.parquet"))
 
+    @property
+    def waves(self) -> Path:
+        """The decisions of a guided campaign, one file per wave."""
+        return self.root / "waves"
+
+    def wave(self, number: int) -> Path:
+        """Return the file with the decisions about one wave."""
+        return self.waves / f"wave-{number:05}.json"
+
+    def waves_parts(self) -> list[Path]:
+        """Return the existing files of decisions, in order."""
+        return sorted(self.waves.glob("wave-*.json"))
+
+    @property
+    def signals(self) -> Path:
+        """The coverage of the runs of a guided campaign, one file per work unit."""
+        return self.root / "signals"
+
+    def signals_part(self, number: int) -> Path:
+        """Return the file with the coverage of one work unit."""
+        return self.signals / f"part-{number:05}.json"
+
     def progress_part(self, number: int) -> Path:
         """Return the progress file of one work unit."""
         return self.progress / f"{number:05}"
@@ -120,9 +144,10 @@ class CampaignFolder:
         """Return the file with the seconds that one work unit took."""
         return self.seconds / f"{number:05}"
 
-    def make(self) -> None:
+    def make(self, *, guided: bool = False) -> None:
         """Make the folders that tasks write into."""
-        made = (self.runs, self.tables, self.histories, self.rows, self.progress, self.seconds)
+        made = [self.runs, self.tables, self.histories, self.rows, self.progress, self.seconds]
+        made += [self.waves, self.signals] if guided else []
         for folder in made:
             folder.mkdir(parents=True, exist_ok=True)
 
@@ -149,7 +174,7 @@ def create_campaign_folder(store: Path, plan: CampaignPlan, name: str | None) ->
                 f"`faultline campaign conclude {store / 'campaigns' / str(name)}` summarises the existing one.",
             )
         folder = CampaignFolder(made)
-        folder.make()
+        folder.make(guided=bool(plan.guided))
     except OSError as error:
         raise HarnessError(
             f"Cannot write to the store at {store}: {error.strerror or error}.",

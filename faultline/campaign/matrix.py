@@ -10,8 +10,9 @@ from __future__ import annotations
 import hashlib
 import itertools
 import re
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
-from typing import Literal
+from typing import Literal, Protocol
 
 import msgspec
 
@@ -21,7 +22,7 @@ from faultline.harness.plan import cell_name
 from faultline.harness.planning import RunRequest
 from faultline.harness.run_record import WorldName
 
-__all__ = ["CampaignPlan", "Cell", "WorkUnit", "parse_seeds"]
+__all__ = ["CampaignPlan", "Cell", "Guidance", "Unit", "WorkUnit", "parse_seeds"]
 
 _SEEDS = re.compile(r"(\d{1,15})(?:\.\.(\d{1,15}))?", re.ASCII)
 
@@ -58,6 +59,29 @@ class WorkUnit(msgspec.Struct, frozen=True):
         return range(self.first_seed, self.last_seed + 1)
 
 
+class Unit(Protocol):
+    """A block of runs of one cell, under a number of its own."""
+
+    @property
+    def number(self) -> int:
+        """The place of the unit in the campaign."""
+
+    @property
+    def cell(self) -> int:
+        """The place of the cell among those of the plan."""
+
+    @property
+    def seeds(self) -> Sequence[int]:
+        """The seeds of the runs, in order."""
+
+
+class Guidance(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The size of a guided campaign: `runs` in all cells together, decided in waves of `wave` runs."""
+
+    runs: int = 400
+    wave: int = 50
+
+
 class CampaignPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything that determines a campaign, as `plan.json` and as a TOML plan file hold it.
 
@@ -73,8 +97,9 @@ class CampaignPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     that is certain while it goes on, and the campaign begins no further run after the first that is not allowed.
     `weather` has conditions of the simulated world in place of the usual ones (`faultline.harness.conditions`).
     `universe` is `calm`, or `drawn` for each seed; of a drawn one the `weather` is kept, and the numbers in `held`
-    (`nodes`, `workers`, `operations`: those that the plan or a flag gives). Unset, these are not written, so that the
-    digests of other plans do not depend on them.
+    (`nodes`, `workers`, `operations`: those that the plan or a flag gives). A `guided` campaign shares its runs out
+    among the cells itself, each with a seed of its own (`faultline.campaign.guided`). Unset, these are not written, so
+    that the digests of other plans do not depend on them.
     """
 
     name: str = "campaign"
@@ -103,14 +128,19 @@ class CampaignPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     weather: dict[str, str | int | float] | msgspec.UnsetType = msgspec.UNSET
     universe: Literal["calm", "drawn"] | msgspec.UnsetType = msgspec.UNSET
     held: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
+    guided: Guidance | msgspec.UnsetType = msgspec.UNSET
 
     def digest(self) -> str:
         """Return the SHA-256 of the encoded plan, in hexadecimal."""
         return hashlib.sha256(msgspec.json.encode(self)).hexdigest()
 
     def seed_range(self) -> range:
-        """Return all seeds of each cell. Raise UsageError when `seeds` is not `A..B`."""
+        """Return all seeds of each cell, or of a guided campaign. Raise UsageError when `seeds` is not `A..B`."""
         return parse_seeds(self.seeds)
+
+    def runs(self) -> int:
+        """Return the number of runs of the whole campaign."""
+        return len(self.seed_range()) * (1 if self.guided else len(self.cells()))
 
     def cells(self) -> tuple[Cell, ...]:
         """Return the cells of the campaign, in the order of the plan. Raise UsageError when `include` leaves none."""

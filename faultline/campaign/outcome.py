@@ -49,6 +49,12 @@ class RunCounts(msgspec.Struct, frozen=True, kw_only=True):
     missing: int = 0
 
     @property
+    def planned(self) -> int:
+        """All runs that were planned."""
+        ended = self.passed + self.violations + self.unknown + self.vacuous + self.harness_errors
+        return ended + self.missing
+
+    @property
     def judged(self) -> int:
         """The runs that say something about the system."""
         return self.passed + self.violations

@@ -16,6 +16,7 @@ from faultline.campaign.conclude import conclude, write_results
 from faultline.campaign.engine import Engine, default_engine
 from faultline.campaign.explain import explain
 from faultline.campaign.features import DeclaredFeature, declared_features
+from faultline.campaign.guided.waves import units_of
 from faultline.campaign.histories import write_parquet
 from faultline.campaign.java import find_java
 from faultline.campaign.journal import Ending, Journal, read_rows, seconds_by_cell, write_record
@@ -102,7 +103,7 @@ def _carry_out(
     ending, tables, spark = Ending(), None, session
     try:
         with ExitStack() as closing:
-            show(Progress(finished=0, total=_total(job.plan), phase="starting Spark"))
+            show(Progress(finished=0, total=job.plan.runs(), phase="starting Spark"))
             spark = spark or closing.enter_context(spark_session(journal.master, job.folder.work))
             ending = _run(spark, job, show)
             if not ending.interrupted:
@@ -118,7 +119,7 @@ def _carry_out(
         ending = _failed(ending, failure_sentence(error))
     if session is not None and (ending.interrupted or tables is None):
         _cancel(session)
-    seconds = seconds_by_cell(job.plan, job.folder)
+    seconds = seconds_by_cell(job.plan, job.folder, units_of(job.plan, job.folder))
     return msgspec.structs.replace(journal, ending=ending, seconds=seconds), tables
 
 
@@ -137,10 +138,6 @@ def _cancel(session: SparkSession) -> None:
 
 def _silent(_progress: Progress) -> None:
     return None
-
-
-def _total(plan: CampaignPlan) -> int:
-    return len(plan.cells()) * len(plan.seed_range())
 
 
 def _refuse_unusable(plan: CampaignPlan, engine: Engine) -> tuple[DeclaredFeature, ...]:
@@ -175,7 +172,7 @@ def _run(spark: SparkSession, job: SimulationJob, show: Show) -> Ending:
     """Carry out all runs of the campaign, in whatever world."""
     if job.plan.world != "simulated":
         return collect(spark, job, show)
-    given_up = watch(lambda: simulate(spark, job), job.folder.progress, _total(job.plan), show)
+    given_up = watch(lambda: simulate(spark, job), job.folder.progress, job.plan.runs(), show)
     return Ending(failure=" ".join(given_up), stopped=job.folder.stopped.exists())
 
 
@@ -186,13 +183,13 @@ def _tables(
 
     Spark reads the files of rows; units that were given up have left verdicts, whose rows are added.
     """
-    folder, total = job.folder, _total(job.plan)
+    folder, total = job.folder, job.plan.runs()
     show(read_progress(folder.progress, total, "aggregating"))
     others = RUN_SCHEMA.empty_table() if all_have_rows else salvage(job.plan, folder, read_rows(folder)[0])
     write_parquet(folder.work / "verdicts.parquet", others)
     rows = SparkRows(spark, [*folder.rows_parts(), folder.work / "verdicts.parquet"])
     kept = choose_kept(rows, job.plan.keep_per_signature if job.plan.world == "simulated" else total)
-    prune(rows, folder, kept)
+    prune(rows, folder, kept, keeps_plans=bool(job.plan.guided))
     tables = aggregate(rows, kept, declared)
     show(read_progress(folder.progress, total, "explaining violations"))
     return tables, explain(spark, job, tables["runs"], tables["signatures"])

@@ -26,7 +26,7 @@ from typing import Any
 import msgspec
 
 from faultline.campaign.default_campaign import Place, default_cells, usual_nodes, usual_workloads, with_cells
-from faultline.campaign.matrix import CampaignPlan
+from faultline.campaign.matrix import CampaignPlan, Guidance
 from faultline.harness.errors import UsageError
 from faultline.harness.floors import checked_floors
 from faultline.harness.planning import refuse_bad_numbers
@@ -107,7 +107,7 @@ def plan_from_flags(
     where one can be drawn.
     """
     base = load_plan(plan or "default")
-    given: dict[str, Any] = {key: value for key, value in others.items() if value is not None}
+    given = _with_guidance(base, {key: value for key, value in others.items() if value is not None})
     given["held"] = _held(base, given)
     if plan is None and systems:
         places = _places(systems, workloads, fault_sets, base, given)
@@ -130,6 +130,25 @@ def plan_from_flags(
     if planted_bugs or fault_sets or systems or workloads:
         given.setdefault("include", ("*",))
     return _checked(msgspec.structs.replace(base, **given), "the flags")
+
+
+def _with_guidance(base: CampaignPlan, given: dict[str, Any]) -> dict[str, Any]:
+    """Return the flags `given` with `guided`, `runs`, `wave` and `seed` as the values of a plan that they stand for."""
+    size = {name: given.pop(name) for name in ("runs", "wave") if name in given}
+    wanted, seed = given.pop("guided", False), given.pop("seed", None)
+    if not wanted and not base.guided:
+        for name in (*size, *(("seed",) if seed is not None else ())):
+            raise UsageError(f"--{name} has no effect on a campaign that is not guided.", f"Add --guided to --{name}.")
+        return given
+    if "seeds" in given:
+        raise UsageError(
+            "A guided campaign gives each run a seed of its own, so that --seeds has no effect.",
+            "Use --seed for the first seed, and --runs for the number of runs.",
+        )
+    given["guided"] = msgspec.structs.replace(base.guided or Guidance(), **size)
+    if seed is not None:
+        given["seeds"] = str(seed)
+    return given
 
 
 def _held(base: CampaignPlan, given: Mapping[str, Any]) -> tuple[str, ...]:
@@ -177,7 +196,7 @@ def _shipped_for(names: Iterable[str]) -> str:
 
 
 def _checked(plan: CampaignPlan, source: str) -> CampaignPlan:
-    plan = _in_its_universe(_on_its_hosts(plan, source), source)
+    plan = _guided(_in_its_universe(_on_its_hosts(plan, source), source), source)
     plan.seed_range()
     plan.expectations(source)
     _check_floors(plan, source)
@@ -242,6 +261,27 @@ def _in_its_universe(plan: CampaignPlan, source: str) -> CampaignPlan:
         if name not in DRAWN_NUMBERS:
             raise UsageError(f"{source}: key held: {name!r} is not drawn.", f"There are {', '.join(DRAWN_NUMBERS)}.")
     return plan
+
+
+def _guided(plan: CampaignPlan, source: str) -> CampaignPlan:
+    """Return the plan with as many seeds as it has runs, where it is guided. Raise UsageError where it cannot be."""
+    if not plan.guided:
+        return plan
+    runs, cells = plan.guided.runs, len(plan.cells())
+    if plan.world != "simulated":
+        raise UsageError(
+            f"{source}: key guided: the {plan.world} world cannot be guided: it does not tell which events of its "
+            "nodes follow one another, and no change of a plan can be tried there with all else the same.",
+            "Leave --guided out, or run with --world simulated.",
+        )
+    if plan.guided.wave < 1:
+        raise UsageError(f"{source}: key guided.wave: must not be {plan.guided.wave}.", "Give at least one.")
+    if runs < cells:
+        raise UsageError(
+            f"{source}: key guided.runs: {runs} runs cannot try each of {cells} cells.", f"Give at least {cells}."
+        )
+    first = plan.seed_range().start
+    return msgspec.structs.replace(plan, seeds=f"{first}..{first + runs - 1}")
 
 
 def _with_stored_names(given: Mapping[str, Any], source: str) -> dict[str, Any]:

@@ -6,7 +6,7 @@ of the whole campaign are known only afterwards.
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Sequence
 
 from faultline.campaign.aggregate import RowsEngine
 from faultline.campaign.layout import CampaignFolder
@@ -16,21 +16,23 @@ from faultline.harness.untrusted import read_json
 
 __all__ = ["prune"]
 
-_ONLY_IN_WHOLE_FOLDERS = ("run.json", "history.jsonl")
 
+def prune(engine: RowsEngine, folder: CampaignFolder, kept: Container[str], *, keeps_plans: bool = False) -> None:
+    """Reduce every whole run folder that is not in `kept` to its verdict, whose replay line then runs the seed anew.
 
-def prune(engine: RowsEngine, folder: CampaignFolder, kept: Container[str]) -> None:
-    """Reduce every whole run folder that is not in `kept` to its verdict, whose replay line then runs the seed anew."""
+    With `keeps_plans`, as in a guided campaign, each keeps its plan too.
+    """
+    removed = ["history.jsonl"] if keeps_plans else ["run.json", "history.jsonl"]
     whole = engine.answer("SELECT run_id, run_again FROM all_runs WHERE folder_kept ORDER BY run_id", {})
     for run_id, run_again in zip(whole["run_id"].to_pylist(), whole["run_again"].to_pylist(), strict=True):
         if run_id not in kept:
-            _reduce(folder, run_id, run_again)
+            _reduce(folder, run_id, run_again, removed)
 
 
-def _reduce(folder: CampaignFolder, run_id: str, run_again: str) -> None:
+def _reduce(folder: CampaignFolder, run_id: str, run_again: str, removed: Sequence[str]) -> None:
     path = folder.run(run_id)
     judgement = read_json(path / "verdict.json", Judgement)
     judgement.replay = run_again
     write_verdict(folder, judgement)
-    for name in _ONLY_IN_WHOLE_FOLDERS:
+    for name in removed:
         (path / name).unlink(missing_ok=True)

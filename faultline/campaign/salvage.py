@@ -41,7 +41,7 @@ def salvage(plan: CampaignPlan, folder: CampaignFolder, finished: pa.Table) -> p
             None,
             expected=cells[cell].expected,
             folder_kept=(path / "history.jsonl").is_file(),
-            run_again=run_command(plan.request(cells[cell], seed), plan.hosts),
+            run_again=judgement.replay if plan.guided else run_command(plan.request(cells[cell], seed), plan.hosts),
             verdict_only=True,
         )
         for (cell, seed), (path, judgement) in gravest.items()

@@ -24,7 +24,7 @@ from faultline.campaign.engine import Engine
 from faultline.campaign.expectation import is_expected_violation, telling_finding
 from faultline.campaign.histories import HISTORY_SCHEMA, history_table, write_parquet, write_part
 from faultline.campaign.layout import CampaignFolder
-from faultline.campaign.matrix import CampaignPlan, Cell, WorkUnit
+from faultline.campaign.matrix import CampaignPlan, Cell, Unit, WorkUnit
 from faultline.campaign.row import run_row, table_of_rows
 from faultline.harness.commands import replay_command, run_command
 from faultline.harness.errors import FaultlineError
@@ -36,10 +36,12 @@ from faultline.harness.store import prepare_run, run_id_of
 from faultline.harness.verdict import Verdict
 
 __all__ = [
+    "Carried",
     "SimulationJob",
     "broken_run",
     "keep_run",
     "progress_mark",
+    "run_seeds",
     "run_unit",
     "write_seconds",
     "write_verdict",
@@ -58,11 +60,21 @@ class SimulationJob:
     engine: Engine
 
 
+Carried = tuple[Judgement, RunRecord | None]
+"""A judged run, and its record, None where it has none."""
+
+
 def run_unit(job: SimulationJob, unit: WorkUnit) -> int:
     """Run the seeds of one unit and write its files; return the number of runs."""
-    began_s = time.monotonic()
     cell = job.plan.cells()[unit.cell]
     parts = job.engine.resolve(job.plan.request(cell, unit.first_seed))
+    return run_seeds(job, unit, lambda seed: _run_seed(job, cell, parts, seed))
+
+
+def run_seeds(job: SimulationJob, unit: Unit, run: Callable[[int], Carried]) -> int:
+    """Call `run` with the seeds of `unit`, one after the other, and write its files; return the number of runs."""
+    began_s = time.monotonic()
+    cell = job.plan.cells()[unit.cell]
     rows: list[dict[str, Any]] = []
     histories: list[pa.Table] = []
     kept: dict[tuple[Verdict, str], int] = {}
@@ -70,7 +82,7 @@ def run_unit(job: SimulationJob, unit: WorkUnit) -> int:
         for number, seed in enumerate(unit.seeds):
             if job.plan.stop_at_violation and job.folder.stopped.exists():
                 break
-            judgement, record = _run_seed(job, cell, parts, seed)
+            judgement, record = run(seed)
             rows.append(_write_run(job, cell, judgement, record, kept))
             if record is not None:
                 histories.append(history_table(judgement.run_id, record.history))
@@ -100,7 +112,7 @@ def write_seconds(path: Path, seconds: float) -> None:
     write_whole(path, f"{seconds:.3f}\n".encode(), durable=False)
 
 
-def _run_seed(job: SimulationJob, cell: Cell, parts: Parts, seed: int) -> tuple[Judgement, RunRecord | None]:
+def _run_seed(job: SimulationJob, cell: Cell, parts: Parts, seed: int) -> Carried:
     """Return the judgement of one run. An error in it is a harness error of this run alone."""
     record: RunRecord | None = None
     run_id = run_id_of(job.plan.request(cell, seed), job.plan.hosts)
@@ -147,7 +159,7 @@ def _write_run(
     kept: dict[tuple[Verdict, str], int],
 ) -> dict[str, Any]:
     """Write the run's files and return its row. Each unit keeps whole folders only for its first of each kind."""
-    run_again = run_command(job.plan.request(cell, judgement.seed))
+    run_again = _run_again(job, cell, judgement, record)
     kind = (judgement.verdict, _kind(judgement, cell))
     keep = judgement.verdict in _WORTH_KEEPING and kept.get(kind, 0) < job.plan.keep_per_signature
     judgement.replay = run_again
@@ -158,6 +170,13 @@ def _write_run(
     write_verdict(job.folder, judgement)
     is_kept = keep and record is not None
     return run_row(judgement, record, expected=cell.expected, folder_kept=is_kept, run_again=run_again)
+
+
+def _run_again(job: SimulationJob, cell: Cell, judgement: Judgement, record: RunRecord | None) -> str:
+    """Return the command that runs the seed anew: from the plan that a run of a guided campaign keeps."""
+    if job.plan.guided and record is not None:
+        return replay_command(job.shown / "runs" / judgement.run_id)
+    return run_command(job.plan.request(cell, judgement.seed))
 
 
 def _ends_campaign(judgement: Judgement, cell: Cell) -> bool:

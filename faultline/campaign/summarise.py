@@ -23,6 +23,8 @@ from faultline.campaign.features import (
     features_sentences,
     features_shortfall,
 )
+from faultline.campaign.guided.outlook import outlook, outlook_sentences
+from faultline.campaign.guided.waves import planned_by_cell
 from faultline.campaign.journal import Ending, Journal
 from faultline.campaign.layout import CampaignFolder
 from faultline.campaign.matrix import CampaignPlan, Cell
@@ -56,6 +58,7 @@ _VERDICT_COLUMNS = {
     "harness-error": "harness_errors",
 }
 
+_LONG = ("runs", "findings")
 _SIGNATURES_TOLD = 3
 _FAILING_SEEDS = 100
 
@@ -66,15 +69,13 @@ def summarise(
     plan: CampaignPlan, folder: CampaignFolder, tables: Mapping[str, pa.Table], journal: Journal
 ) -> CampaignSummary:
     """Return the summary of a campaign whose result tables are `tables`, whether it has ended or not."""
-    rows: dict[str, Rows] = {
-        name: table.to_pylist() for name, table in tables.items() if name not in ("runs", "findings")
-    }
+    rows: dict[str, Rows] = {name: each.to_pylist() for name, each in tables.items() if name not in _LONG}
     counted = {row["cell"]: row for row in rows["cells"]}
     _mark_expected(plan, rows["signatures"])
-    seeds = len(plan.seed_range())
     failing = _failing_seeds(plan, tables["runs"])
     counts = {
-        cell.name: _counts(counted.get(cell.name, {}), cell.name, rows["signatures"], seeds) for cell in plan.cells()
+        name: _counts(counted.get(name, {}), name, rows["signatures"], planned)
+        for name, planned in planned_by_cell(plan, folder).items()
     }
     signatures = tuple(_signature(row, counts[row["cell"]].judged, folder) for row in rows["signatures"])
     cells = tuple(
@@ -86,11 +87,12 @@ def summarise(
         )
         for cell in plan.cells()
     )
-    scheduled, finished = len(cells) * seeds, tables["runs"].num_rows
+    scheduled, finished = plan.runs(), tables["runs"].num_rows
     verdicts_only = sum(row["verdicts_only"] for row in rows["cells"])
     marks = _marks(rows["marks"])
     reached = {mark: runs for mark, runs in marks.items() if runs}
     covers = coverage(plan, tables["runs"])
+    guided = outlook(plan, folder)
     entered = features_entered(journal.features, marks)
     missed = tuple(_missed(plan, journal, marks, rows))
     remains = [remaining(cell.expected, counts[cell.name], strict=plan.strict) for cell in plan.cells()]
@@ -117,6 +119,7 @@ def summarise(
             *_told(cells, signatures),
             faults_sentence(rows["faults"], finished, verdicts_only),
             *_tested(cells, reached, finished, entered, covers),
+            *(outlook_sentences(guided) if guided else ()),
         ),
         troubles=troubles,
         warnings=(*troubles, *_doubts(rows, signatures, {*reached, *plan.must_reach})),
@@ -130,6 +133,7 @@ def summarise(
         coverage=covers,
         environment={"master": journal.master, "world": plan.world},
         versions=_versions(),
+        guided=guided,
     )
 
 
@@ -158,7 +162,7 @@ def _mark_expected(plan: CampaignPlan, signatures: Rows) -> None:
 def _counts(row: Mapping[str, Any], cell: str, signatures: Rows, planned: int) -> RunCounts:
     expected = sum(each["count"] for each in signatures if each["cell"] == cell and each["expected"])
     counts = {column: row.get(column, 0) for column in _VERDICT_COLUMNS.values()}
-    return RunCounts(**counts, expected=expected, missing=planned - sum(counts.values()))
+    return RunCounts(**counts, expected=expected, missing=max(0, planned - sum(counts.values())))
 
 
 def _failing_seeds(plan: CampaignPlan, runs: pa.Table) -> dict[str, list[int]]:
@@ -197,7 +201,7 @@ def _cell(
             first_error,
             [each.signature for each in own if not each.expected],
         ),
-        runs=len(plan.seed_range()),
+        runs=counts.planned,
         counts={verdict: getattr(counts, column) for verdict, column in _VERDICT_COLUMNS.items()},
         violations_expected=counts.expected,
         violation_rate=counts.violations / counts.judged if counts.judged else 0.0,

@@ -15,6 +15,7 @@ import msgspec
 from faultline.campaign.coverage import Coverage
 from faultline.campaign.expectation import Expectation
 from faultline.campaign.features import FeaturesEntered
+from faultline.campaign.guided.outlook import GuidedOutlook
 from faultline.campaign.matrix import CampaignPlan
 from faultline.harness.exposure import Exposure
 from faultline.harness.sensitivity import Sensitivity
@@ -140,9 +141,10 @@ class CampaignSummary(msgspec.Struct, frozen=True, kw_only=True):
     """The whole campaign. `sentence` is its first line, `sentences` all of its verdict in words.
 
     `marks` counts the runs that reached each `sometimes` mark, `marks_missing` are those that no run reached; `overlap`
-    counts operations in flight during each kind of fault. `features` are those of each system that runs entered, and
-    `coverage` has the values of drawn universes. `scheduled` runs were planned, `finished` of them have a verdict, and
-    `verdicts_only` left nothing else. `troubles` are the errors of the campaign as a whole."""
+    counts operations in flight during each kind of fault. `features` are those of each system that runs entered,
+    `coverage` has the values of drawn universes, `guided` the waves of a guided campaign and an estimate of the rest.
+    `scheduled` runs were planned, `finished` of them have a verdict, and `verdicts_only` left nothing else. `troubles`
+    are the errors of the campaign as a whole."""
 
     schema: int = 2
     id: str
@@ -169,6 +171,7 @@ class CampaignSummary(msgspec.Struct, frozen=True, kw_only=True):
     coverage: tuple[Coverage, ...] = ()
     environment: dict[str, str]
     versions: dict[str, str]
+    guided: GuidedOutlook | msgspec.UnsetType = msgspec.UNSET
 
 
 class CampaignResult(msgspec.Struct, frozen=True, kw_only=True):

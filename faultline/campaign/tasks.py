@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-from faultline.campaign.matrix import WorkUnit
+from faultline.campaign.guided.units import run_guided_unit
+from faultline.campaign.guided.waves import GuidedUnit, carry_out_waves
+from faultline.campaign.matrix import Unit, WorkUnit
 from faultline.campaign.salvage import stored_verdicts
 from faultline.campaign.simulate import SimulationJob, broken_run, run_unit, write_verdict
 from faultline.harness.errors import FaultlineError, HarnessError
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["failure_sentence", "give_up", "on_workers", "simulate", "told_by_spark"]
 
 T = TypeVar("T")
+AnyUnit: TypeAlias = WorkUnit | GuidedUnit
 
 _FAILED_FOR_GOOD = re.compile(
     r"Task (\d+) in stage \S+ failed (\d+) times, most recent failure: [^:]*: (.*)", re.DOTALL
@@ -31,11 +34,17 @@ _MOST_UNITS_GIVEN_UP = 3
 
 
 def simulate(session: SparkSession, job: SimulationJob) -> list[str]:
-    """Carry out all units of `job`; return one sentence for each that was given up.
+    """Carry out all runs of `job`; return one sentence for each unit that was given up.
 
     Raise the error of Spark when Spark itself failed, and not single units.
     """
-    left, given_up = list(job.plan.units()), list[str]()
+    if job.plan.guided:
+        return carry_out_waves(job, lambda units: _carry_out(session, job, units))
+    return _carry_out(session, job, job.plan.units())
+
+
+def _carry_out(session: SparkSession, job: SimulationJob, units: Sequence[AnyUnit]) -> list[str]:
+    left, given_up = list(units), list[str]()
     while left:
         try:
             _run_tasks(session, job, left)
@@ -50,8 +59,12 @@ def simulate(session: SparkSession, job: SimulationJob) -> list[str]:
     return given_up
 
 
-def _run_tasks(session: SparkSession, job: SimulationJob, units: Sequence[WorkUnit]) -> None:
-    on_workers(session, lambda place: run_unit(job, units[place]), len(units), len(units))
+def _run_tasks(session: SparkSession, job: SimulationJob, units: Sequence[AnyUnit]) -> None:
+    on_workers(session, lambda place: _run(job, units[place]), len(units), len(units))
+
+
+def _run(job: SimulationJob, unit: AnyUnit) -> int:
+    return run_guided_unit(job, unit) if isinstance(unit, GuidedUnit) else run_unit(job, unit)
 
 
 def on_workers(session: SparkSession, task: Callable[[int], T], count: int, partitions: int) -> list[T]:
@@ -62,10 +75,10 @@ def on_workers(session: SparkSession, task: Callable[[int], T], count: int, part
     return session.sparkContext.parallelize(range(count), partitions).map(task).collect()
 
 
-def give_up(job: SimulationJob, unit: WorkUnit, why: str) -> str:
+def give_up(job: SimulationJob, unit: Unit, why: str) -> str:
     """Write a harness error as the verdict of every run of `unit` that has none; return one sentence about it."""
     cell = job.plan.cells()[unit.cell]
-    said = f"The worker that ran seeds {unit.first_seed}..{unit.last_seed} of {cell.name} {why}"
+    said = f"The worker that ran seeds {unit.seeds[0]}..{unit.seeds[-1]} of {cell.name} {why}"
     own = {judgement.seed for _, judgement in stored_verdicts(job.folder) if judgement.cell == cell.name}
     for seed in unit.seeds:
         if seed not in own:

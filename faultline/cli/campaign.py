@@ -60,6 +60,15 @@ def _many(context: click.Context, parameter: click.Parameter, values: tuple[str,
 )
 @click.option("--option", "option_pairs", multiple=True, metavar="NAME=VALUE", help="Option of the systems.")
 @click.option("--seeds", help="Seeds of every cell, `A..B`, both included [default: the plan's, else 0..199].")
+@click.option(
+    "--guided",
+    is_flag=True,
+    help="Decide each wave of runs by what the runs before it reached; simulated world only "
+    "[default: the plan's, else off].",
+)
+@click.option("--runs", type=click.IntRange(1), help="Runs of a guided campaign, in all cells [default: 400].")
+@click.option("--wave", type=click.IntRange(1), help="Runs of a guided campaign decided at once [default: 50].")
+@click.option("--seed", type=click.IntRange(0), help="First seed of a guided campaign [default: the plan's, else 0].")
 @click.option("--nodes", type=int, help="Nodes in the cluster [default: the plan's, else 3].")
 @click.option("--workers", type=int, help="Concurrent clients [default: the plan's, else 5].")
 @click.option("--operations", type=int, help="Operations before the final reads [default: the plan's, else 200].")
@@ -101,6 +110,7 @@ def _many(context: click.Context, parameter: click.Parameter, values: tuple[str,
 @click.pass_context
 def command(
     context: click.Context,
+    /,
     plan: str | None,
     systems: tuple[str, ...],
     workloads: tuple[str, ...],
@@ -123,8 +133,10 @@ def command(
     output: Path,
     stop_at_violation: bool,
     as_json: bool,
+    **guidance: int | None,
 ) -> Sealed | None:
-    """Run a campaign: a matrix of systems, workloads, fault sets and planted bugs, each cell with every seed.
+    """Run a campaign: a matrix of systems, workloads, fault sets and planted bugs, each cell with every seed. A guided
+    one shares --runs out among the cells.
 
     The campaign's folder keeps every verdict, the whole run of each kind of violation, tables as Parquet, JUnit XML and
     one HTML report.
@@ -156,6 +168,7 @@ def command(
         weather=as_options(weather_pairs, "--weather"),
         stop_at_violation=stop_at_violation or None,
         universe=universe,
+        **guidance,
     )
     with campaign_progress() as progress:
         result = run_campaign(

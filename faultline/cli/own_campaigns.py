@@ -29,8 +29,10 @@ from faultline.harness.errors import UsageError
 from faultline.harness.history import History
 from faultline.harness.judgement import Judgement
 from faultline.harness.parts import Parts
+from faultline.harness.plan import Plan
 from faultline.harness.planning import RunRequest, make_plan
 from faultline.harness.run_record import RunRecord
+from faultline.harness.store import read_run_file
 from faultline.harness.stored_record import OTHER_PLAN, judgement_in, take_observations
 from faultline.harness.untrusted import DamagedInput, read_json
 from faultline.harness.verdict import CheckResult, Verdict
@@ -123,10 +125,7 @@ class _Campaign:
         """Return the result for the number of planned runs that are `present`; the missing ones are unknown."""
         if self._plan is None:
             return shown(self._label, History(), "", [left_out("plan", self._why_no_plan)])
-        planned, there = (
-            len(self._cells) * len(self._seeds),
-            len({self._beginning(run_id) for run_id in present} - {""}),
-        )
+        planned, there = self._plan.runs(), len({self._beginning(run_id) for run_id in present} - {""})
         if there < planned:
             why = f"{planned - there} of the {planned} runs of the plan are missing"
             return shown(self._label, History(), "", [left_out("plan", why)])
@@ -159,7 +158,7 @@ class _Campaign:
         checkers = self._checkers_of(request)
         promised = [checker for checker in checkers if not getattr(checker, "judges_the_test", False)]
         try:
-            plan = make_plan(request, self._parts_of(request))
+            plan = self._plan_of(folder, request)
         except UsageError as error:
             return not_judged(label, history, folder, promised, f"it cannot be planned again: {error.message}")
         stored, why_not = judgement_in(folder, plan)
@@ -173,6 +172,12 @@ class _Campaign:
         why_not = why_not or "verdict.json is not of this run: it judged another history"
         missing = {name_of(checker): why_not for checker in checkers if checker not in promised}
         return judged_again(label, record, checkers, self._settings, None, missing)
+
+    def _plan_of(self, folder: Path, request: RunRequest) -> Plan:
+        """Return the plan of a run, which a run of a guided campaign has kept. Raise UsageError when there is none."""
+        if self._plan is not None and self._plan.guided:
+            return read_run_file(folder).plan
+        return make_plan(request, self._parts_of(request))
 
     def _checkers_of(self, request: RunRequest) -> Sequence[Checker]:
         """Return the checkers of the run's workload, made once."""

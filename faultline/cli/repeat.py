@@ -66,7 +66,7 @@ def _repeat_simulated(stored: StoredRun, plan: Plan, parts: Parts) -> Repeated:
     lines: list[bytes] = []
     record = execute(plan, parts, "simulated", Path(stored.folder), lines.append)
     judgement = judge(record, parts, run_id=file.run_id, replay=f"faultline replay {stored.folder}", probes=True)
-    same_history = b"".join(lines) == stored.history_bytes
+    same_history = _is_same_history(stored, b"".join(lines))
     same_verdict = stored.judgement is None or _agrees(stored.judgement, judgement)
     return Repeated(
         run_id=file.run_id,
@@ -82,12 +82,21 @@ def _repeat_simulated(stored: StoredRun, plan: Plan, parts: Parts) -> Repeated:
     )
 
 
+def _is_same_history(stored: StoredRun, history: bytes) -> bool:
+    """Return whether `history` is the recorded one; where only the plan was kept, as in guided campaigns, by its
+    digest in the verdict."""
+    if not stored.history_bytes and stored.judgement is not None and stored.judgement.history_sha256:
+        return hashlib.sha256(history).hexdigest() == stored.judgement.history_sha256
+    return history == stored.history_bytes
+
+
 def _ran(judgement: Judgement) -> tuple[str, ...]:
     return tuple(check.checker for check in judgement.checks)
 
 
 def _comparison(stored: StoredRun, same_history: bool, same_verdict: bool) -> list[str]:
-    digest = hashlib.sha256(stored.history_bytes).hexdigest()[:16]
+    recorded = stored.judgement.history_sha256 if stored.judgement is not None and not stored.history_bytes else ""
+    digest = (recorded or hashlib.sha256(stored.history_bytes).hexdigest())[:16]
     if not same_history:
         return [
             f"NOT reproduced: the history differs from the one recorded by faultline {stored.file.versions}.",

@@ -62,7 +62,7 @@ class FaultSchedule:
             fault = msgspec.structs.replace(fault, target=node)
         nemesis = self._parts.nemeses[fault.kind]
         roles = self._port.roles()
-        injection = nemesis.start(self._port, fault, self._plan.seed)
+        injection = nemesis.start(self._port, fault, self._plan.seed_of_chances)
         problem = nemesis.verify(self._port, injection)
         interval = FaultInterval(
             kind=fault.kind,

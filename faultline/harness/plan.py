@@ -179,7 +179,9 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     the first certain violation. `universe` lists what was drawn for the seed (`faultline.harness.universe`), by names
     such as `weather.loss`. `late` lists the messages that come out of turn (`faultline.harness.explore`). `isolation`
     is the consistency model that the system promises to transactions with these options, where the workload is judged
-    by it. Unset, none of the four is written, so that the digests of other plans do not depend on them.
+    by it. `chance_seed` decides the weather, timers and free choices of targets in place of `seed`, in a plan that was
+    changed from that of another seed (`faultline.campaign.guided`). Unset, none of the five is written, so that the
+    digests of other plans do not depend on them.
     """
 
     system: str
@@ -201,10 +203,16 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     universe: dict[str, str] | msgspec.UnsetType = msgspec.UNSET
     late: tuple[LateMessage, ...] | msgspec.UnsetType = msgspec.UNSET
     isolation: str | msgspec.UnsetType = msgspec.UNSET
+    chance_seed: _Seed | msgspec.UnsetType = msgspec.UNSET
 
     def digest(self) -> str:
         """Return the SHA-256 of the encoded plan, in hexadecimal: the address of this plan."""
         return hashlib.sha256(msgspec.json.encode(self)).hexdigest()
+
+    @property
+    def seed_of_chances(self) -> int:
+        """The seed that decides the weather, timers and free choices of targets."""
+        return self.seed if self.chance_seed is msgspec.UNSET else self.chance_seed
 
     @property
     def is_ordered(self) -> bool:

@@ -19,7 +19,7 @@ from faultline.harness.errors import UsageError
 from faultline.harness.floors import checked_floors
 from faultline.harness.generator.simulate import planned_operations
 from faultline.harness.nemesis import AimablePackage, CombinedPackage, FaultPackage, PacedPackage
-from faultline.harness.options import MovedAway, effective_options
+from faultline.harness.options import MovedAway, effective_options, flat_options
 from faultline.harness.parts import Parts
 from faultline.harness.plan import NODE_NAMES, WORKERS_MAX, Plan, PlannedOperation, Weather, node_names
 from faultline.harness.promises import Asked, answers_missing, isolation_promised, refuse_what_is_not_promised
@@ -30,13 +30,15 @@ from faultline.harness.system import HostedStore, NodeSystem, options_missing
 from faultline.harness.triggers import no_aim, possible_events
 from faultline.harness.universe import AIMED, DRAWS_MAX, domains_of, draws
 
-__all__ = ["RunRequest", "make_plan", "refuse_bad_numbers"]
+__all__ = ["SIMULATED_START_US", "RunRequest", "changed_plan", "make_plan", "packages_of", "refuse_bad_numbers"]
+
+SIMULATED_START_US = 600_000
+"""The time of a simulated run from which operations and faults may be planned: the nodes have started by then."""
 
 _SECOND_US = 1_000_000
 _MOST_SIMULATED_NODES = 1_000
 _OPERATIONS_MAX = 10_000_000
 _DURATION_S_MAX = 30 * 24 * 3_600
-_SIMULATED_START_US = 600_000
 _SIMULATED_US_PER_OPERATION = 20_000
 _SIMULATED_SETTLE_US = 900_000
 _REAL_SETTLE_US = 3 * _SECOND_US
@@ -87,6 +89,36 @@ def _drawn_plan(request: RunRequest, parts: Parts) -> Plan:
         f"None of {DRAWS_MAX} universes drawn for {request.cell} can be planned. The last was refused: {refused}",
         "Give fewer options or other faults, declare narrower `domains` of the system, or use --universe calm.",
     )
+
+
+def changed_plan(plan: Plan, parts: Parts, *, beyond_promise: bool = False) -> Plan:
+    """Return `plan`, of which single values were changed after planning, with all that follows from its options.
+
+    Raise UsageError where planning would have refused its options, weather or faults, or its nodes refuse to start.
+    """
+    request = RunRequest(
+        system=plan.system,
+        workload=plan.workload,
+        faults=packages_of(plan),
+        seed=plan.seed,
+        planted_bugs=plan.planted_bugs,
+        options=flat_options(plan.options),
+        nodes=len(plan.nodes),
+        workers=plan.workers,
+        beyond_promise=beyond_promise,
+    )
+    chosen = dataclasses.replace(parts, package=_some_of(parts.package, request.faults, plan.fault_set))
+    refuse_contradictions(plan.weather)
+    bare = _without_operations(request, chosen, plan.weather)
+    refuse_what_cannot_boot(bare, chosen)
+    isolation = isolation_promised(parts.system, parts.workload, bare.options) or msgspec.UNSET
+    return msgspec.structs.replace(plan, options=bare.options, isolation=isolation)
+
+
+def packages_of(plan: Plan) -> tuple[str, ...]:
+    """Return the names of the fault packages that planned the faults of `plan`: of a drawn universe, those drawn."""
+    drawn = (plan.universe or {}).get("faults")
+    return plan.fault_set if drawn is None else tuple(name for name in plan.fault_set if name in drawn.split("+"))
 
 
 def _without_operations(request: RunRequest, parts: Parts, weather: Weather) -> Plan:
@@ -271,8 +303,8 @@ def _active_phase(request: RunRequest) -> tuple[int, int]:
     if request.world != "simulated":
         return 0, int((request.duration_s or 30) * _SECOND_US)
     if request.duration_s is not None:
-        return _SIMULATED_START_US, _SIMULATED_START_US + int(request.duration_s * _SECOND_US)
-    return _SIMULATED_START_US, _SIMULATED_START_US + request.operations * _SIMULATED_US_PER_OPERATION
+        return SIMULATED_START_US, SIMULATED_START_US + int(request.duration_s * _SECOND_US)
+    return SIMULATED_START_US, SIMULATED_START_US + request.operations * _SIMULATED_US_PER_OPERATION
 
 
 def _final_phase(request: RunRequest) -> tuple[int, int]:

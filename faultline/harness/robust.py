@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from faultline.harness.plan import Plan
@@ -38,7 +39,7 @@ class RobustPlan(NamedTuple):
 
 def failing_seeds(plan: Plan, still_fails: Callable[[Plan], bool]) -> int:
     """Return the number of seeds, of the OTHER_SEEDS that follow its own, with which `plan` fails."""
-    return sum(still_fails(replace(plan, seed=plan.seed + more)) for more in range(1, OTHER_SEEDS + 1))
+    return sum(still_fails(_with_other_seed(plan, more)) for more in range(1, OTHER_SEEDS + 1))
 
 
 def robust_plan(steps: Sequence[Plan], still_fails: Callable[[Plan], bool]) -> RobustPlan | None:
@@ -55,8 +56,12 @@ def robust_plan(steps: Sequence[Plan], still_fails: Callable[[Plan], bool]) -> R
             if cost > COST_MAX:
                 return None
             more += 1
-            passing += not still_fails(replace(plan, seed=plan.seed + more))
+            passing += not still_fails(_with_other_seed(plan, more))
         if passing <= OTHER_SEEDS - ENOUGH_SEEDS:
             return RobustPlan(plan, OTHER_SEEDS - passing)
         back *= 2
     return None
+
+
+def _with_other_seed(plan: Plan, more: int) -> Plan:
+    return replace(plan, seed=plan.seed_of_chances + more, chance_seed=UNSET)

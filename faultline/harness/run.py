@@ -8,7 +8,7 @@ at the plan's end, and operations still in flight stay open.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -29,6 +29,7 @@ from faultline.harness.triggers import TriggerWatch
 from faultline.harness.world.faults import SIMULATED_CAPABILITIES
 from faultline.harness.world.simulated.ordered import OrderedScheduler
 from faultline.harness.world.simulated.scheduler import Scheduler
+from faultline.harness.world.simulated.trace import Watch as NodeWatch
 from faultline.harness.world.simulated.world import BOOT_US_MAX, SimulatedClient, SimulatedWorld
 
 __all__ = ["LIMIT_S", "LIMIT_S_PER_OPERATION", "limit_s", "refuse_what_cannot_boot", "run_simulated"]
@@ -44,12 +45,14 @@ def run_simulated(
     sink: EventSink | None = None,
     record_messages: bool = False,
     scheduler: Scheduler | None = None,
+    observer: NodeWatch | None = None,
 ) -> RunRecord:
     """Carry out `plan`; the record is a pure function of it.
 
     Ctrl-C ends the run where it is; the record then says so and holds all events until then.
     `sink` receives the history's lines as they happen; `record_messages` keeps every message for diagrams, which
     costs time but changes nothing else. A `scheduler` of the caller's, new for this run, sees or changes its events.
+    `observer` is called with the node and the name of each event and mark that a node reports.
     Raise HarnessError when the run does not end (`limit_s`), and UsageError when `scheduler` cannot follow the plan.
     """
     if plan.is_ordered:
@@ -57,7 +60,7 @@ def run_simulated(
     refuse_what_cannot_run(plan, parts, frozenset(SIMULATED_CAPABILITIES), "simulated")
     errors: list[str] = []
     world = SimulatedWorld(plan, parts.system, errors, record_messages=record_messages, scheduler=scheduler)
-    run = _SimulatedRun(plan, parts, sink, world, errors)
+    run = _SimulatedRun(plan, parts, sink, world, errors, observer)
     seconds = limit_s(plan)
     try:
         with deadline(seconds):
@@ -98,9 +101,16 @@ def limit_s(plan: Plan) -> float:
 
 class _SimulatedRun:
     def __init__(
-        self, plan: Plan, parts: Parts, sink: EventSink | None, world: SimulatedWorld, errors: list[str]
+        self,
+        plan: Plan,
+        parts: Parts,
+        sink: EventSink | None,
+        world: SimulatedWorld,
+        errors: list[str],
+        observer: NodeWatch | None,
     ) -> None:
         self.plan = plan
+        self._observers = [] if observer is None else [observer]
         self.history = History(sink)
         self.errors = errors
         self.world = world
@@ -112,7 +122,7 @@ class _SimulatedRun:
         self.interpreter = Interpreter(
             scheduled(plan.operations, workers=plan.workers, skip_before_us=plan.heal_us, late_from_us=plan.final_us),
             workers=plan.workers,
-            seed=plan.seed,
+            seed=plan.seed_of_chances,
             history=self.history,
             node_of=self._node_of,
             watch=self.watch,
@@ -191,7 +201,9 @@ class _SimulatedRun:
     def _agree_on_faults(self) -> None:
         if any(fault.trigger is not msgspec.UNSET for fault in self.plan.faults):
             watch = TriggerWatch(self.plan, lambda: self.scheduler.now_us, self.world.fault_port.leader, self._aim)
-            self.world.watch_nodes(watch.seen)
+            self._observers.append(watch.seen)
+        if self._observers:
+            self.world.watch_nodes(_all_of(self._observers))
         for number, fault in enumerate(self.plan.faults):
             if fault.trigger is not msgspec.UNSET:
                 continue
@@ -255,3 +267,15 @@ class _SimulatedRun:
             interrupted=interrupted,
             stopped_by=self.watch.violation if self.watch is not None else None,
         )
+
+
+def _all_of(observers: Sequence[NodeWatch]) -> NodeWatch:
+    """Return one observer that calls all `observers`, in order."""
+    if len(observers) == 1:
+        return observers[0]
+
+    def observe(node: str, event: str) -> None:
+        for observer in observers:
+            observer(node, event)
+
+    return observe

@@ -47,6 +47,7 @@ __all__ = [
     "calm_universe",
     "domains_of",
     "draws",
+    "kept_options",
     "option_values",
     "usual_nodes_of",
 ]
@@ -135,7 +136,7 @@ def draws(request: RunRequest, system: NodeSystem, functions: tuple[str, ...]) -
     contradict each other or the system.
     """
     domains = domains_of(system)
-    kept = _kept(request, system, functions)
+    kept = kept_options(request, system, functions)
     values = option_values(system, domains)
     for attempt in range(DRAWS_MAX):
         name = ("universe", request.cell, request.seed, attempt)
@@ -145,7 +146,7 @@ def draws(request: RunRequest, system: NodeSystem, functions: tuple[str, ...]) -
 
 def calm_options(request: RunRequest, parts: Parts) -> dict[str, str]:
     """Return the options of the calm universe of a request for drawn ones."""
-    kept = _kept(request, parts.system, parts.workload.functions)
+    kept = kept_options(request, parts.system, parts.workload.functions)
     return effective_options(parts.system, kept, request.planted_bugs)
 
 
@@ -163,7 +164,9 @@ def calm_universe(plan: Plan, system: NodeSystem) -> dict[str, str]:
     return {name: calm[name] for name in drawn if name in calm}
 
 
-def _kept(request: RunRequest, system: NodeSystem, functions: Iterable[str]) -> dict[str, str]:
+def kept_options(request: RunRequest, system: NodeSystem, functions: Iterable[str]) -> dict[str, str]:
+    """Return the options that no universe of `request` draws: its own, and those that its planted bugs and the
+    `functions` of its workload need."""
     return planted_options(system, request.planted_bugs) | functions_options(system, functions) | request.options
 
 

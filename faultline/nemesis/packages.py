@@ -36,7 +36,7 @@ import msgspec
 from faultline.harness.generator.chance import chance_of_text
 from faultline.harness.plan import ANY_NODE, EVENT_NODE, PlannedFault, Trigger
 
-__all__ = ["Package", "Recipe", "aimed_recipe", "combined", "period_us"]
+__all__ = ["Package", "Recipe", "aimed_recipe", "combined", "period_us", "quarrel"]
 
 _PERIOD_US = 650_000
 _PERIOD_US_MAX = 4_000_000
@@ -232,7 +232,7 @@ def _fall(
         recipe = _drawn(recipes, rng)
         duration_us = min(_duration_us(recipe, length_us, rng), end_us - 1 - at_us)
         busy_until_us = max(
-            (fault.stop_us for fault in faults + fallen if _quarrel(fault.kind, recipe.kind)), default=-1
+            (fault.stop_us for fault in faults + fallen if quarrel(fault.kind, recipe.kind)), default=-1
         )
         fault = recipe.fault(at_us, duration_us, rng)
         if duration_us >= _SHORTEST_US and busy_until_us < at_us:
@@ -259,7 +259,7 @@ def _aimed(
     return faults
 
 
-def _quarrel(kind: str, other: str) -> bool:
+def quarrel(kind: str, other: str) -> bool:
     """Return whether both act on the same. A kind that is plugged in is taken to act on something of its own."""
     return not set(_OCCUPIES.get(kind, (kind,))).isdisjoint(_OCCUPIES.get(other, (other,)))
 

@@ -130,6 +130,14 @@ def a_name_that_is_taken(stage: Stage) -> int:
     return stage.code("campaign", "--seeds", "0..1", "--name", "nightly")
 
 
+def a_campaign_that_lost_its_verdicts(stage: Stage) -> int:
+    folder = stage.folder / "faultline-results/campaigns/nightly"
+    folder.mkdir(parents=True)
+    (folder / "plan.json").write_text("{}")
+    (folder / "journal.json").write_text("{}")
+    return stage.code("campaign", "conclude", str(folder))
+
+
 def on_unnamed_hosts(stage: Stage) -> int:
     folder = stage.run_folder(*RUN)
     stored = json.loads((folder / "run.json").read_text())
@@ -212,6 +220,10 @@ PROVOKED: dict[str, Callable[[Stage], int]] = {
     'a plan that expects "violation", whichever it is': any_violation,
     "a store that is an address": lambda stage: stage.code(*RUN, "--output", "s3a://bucket/store"),
     "a campaign's name that is taken": a_name_that_is_taken,
+    "a guided campaign in another world than the simulated one": lambda stage: stage.code(
+        "campaign", "--system", "consistent-core", "--guided", "--world", "local"
+    ),
+    "a folder that lost the verdicts of its campaign is concluded": a_campaign_that_lost_its_verdicts,
     "a run on hosts is replayed without `--hosts`": on_unnamed_hosts,
     "a pipe that stays silent": a_silent_pipe,
     "a mutant that the system does not have": lambda stage: stage.code(*POWER, "quorum-register", "--mutant", "none"),

@@ -92,7 +92,7 @@ BUGS = (
     HarnessBug(
         name="history-of-the-last-run-only",
         breaks="The file of a unit's histories holds its last run only.",
-        place="faultline.campaign.simulate:run_unit",
+        place="faultline.campaign.simulate:run_seeds",
         before="histories.append(history_table(judgement.run_id, record.history))",
         after="histories[:] = [history_table(judgement.run_id, record.history)]",
         caught_by=_UNITS,

@@ -149,9 +149,9 @@ BUGS = (
     HarnessBug(
         name="replay-compares-no-histories",
         breaks="A repetition counts as exact, whatever came of it.",
-        place="faultline.cli.repeat:_repeat_simulated",
-        before='b"".join(lines) == stored.history_bytes',
-        after='b"".join(lines) != b""',
+        place="faultline.cli.repeat:_is_same_history",
+        before="return history == stored.history_bytes",
+        after='return history != b""',
         caught_by=_REPEAT,
     ),
     HarnessBug(

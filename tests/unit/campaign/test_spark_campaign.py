@@ -14,12 +14,17 @@ import msgspec
 import pyarrow.parquet as pq
 import pytest
 from campaign_fakes import fake_engine, fake_plan
+from guided_campaigns import carried_out, guided_plan
 from process_table import descendants_of, processes_with
 
 from faultline.campaign.aggregate import TABLES
+from faultline.campaign.conclude import conclude_folder
+from faultline.campaign.guided.signal import read_signals
+from faultline.campaign.guided.waves import decided_units
+from faultline.campaign.layout import CampaignFolder
 from faultline.campaign.pipeline import run_campaign
 from faultline.campaign.spark import spark_session
-from faultline.campaign.summary import CampaignResult, CampaignSummary, Progress
+from faultline.campaign.summary import CampaignResult, CampaignSummary, CellSummary, Progress
 from faultline.harness.store import run_id_of
 from faultline.harness.verdict import Verdict
 
@@ -292,6 +297,33 @@ def test_real_runs_are_collected_on_the_driver_and_judged(session: Any, store: P
     assert [cell.counts["harness-error"] for cell in result.cells] == [1, 1]
     assert result.exit_code == 1
     assert (result.folder / "runs" / planted_bug_run(5, world="local") / "report.html").is_file()
+
+
+def test_a_guided_campaign_is_the_same_on_spark_as_in_one_process(session: Any, store: Path, tmp_path: Path) -> None:
+    plan = guided_plan()
+    result = run_campaign(plan, store=store, master="local[2]", name="guided", session=session)
+    ours = carried_out(tmp_path, plan)
+    there, here = CampaignFolder(result.folder), ours
+    assert decided_units(there) == decided_units(here)
+    paths = [[folder.signals_part(unit.number) for unit in decided_units(here)] for folder in (there, here)]
+    assert read_signals(paths[0]) == read_signals(paths[1])
+    conclude_folder(here.root)
+    assert (result.verdict, result.exit_code) == (Verdict.PASS, 0)
+    one, other = (
+        msgspec.json.decode((folder.root / "campaign.json").read_bytes(), type=CampaignSummary)
+        for folder in (there, here)
+    )
+    assert (one.cells, one.guided) == (_timed_as(one, other.cells), other.guided)
+    columns = ["run_id", "seed", "verdict", "history_sha256", "plan_sha256"]
+    tables = [pq.read_table(folder.table("runs"), columns=columns) for folder in (there, here)]
+    assert tables[0].equals(tables[1])
+
+
+def _timed_as(summary: CampaignSummary, cells: tuple[CellSummary, ...]) -> tuple[CellSummary, ...]:
+    """The `cells` with the times of those of `summary`: all else must be equal."""
+    return tuple(
+        msgspec.structs.replace(cell, seconds=timed.seconds) for cell, timed in zip(cells, summary.cells, strict=True)
+    )
 
 
 def test_a_campaign_may_have_a_name_that_looks_like_a_pattern(session: Any, store: Path) -> None:

@@ -43,7 +43,9 @@ class SimulatedWorld:
         self._errors = errors
         self.scheduler = scheduler or Scheduler()
         self.trace = SimulatedTrace(self.scheduler, system.invariants())
-        self.network = SimulatedNetwork(self.scheduler, plan.weather, plan.seed, plan.nodes, record=record_messages)
+        self.network = SimulatedNetwork(
+            self.scheduler, plan.weather, plan.seed_of_chances, plan.nodes, record=record_messages
+        )
         self._system = system
         self._members = tuple(map(NodeId, plan.nodes))
         self._planted_bugs = frozenset(plan.planted_bugs)
@@ -54,7 +56,7 @@ class SimulatedWorld:
         """Start every node, within the first few milliseconds."""
         for name, host in self.hosts.items():
             host.on_crash = self._note_crash
-            delay_us = uniform(salt(self.plan.seed, "boot", name), 0, 0, BOOT_US_MAX)
+            delay_us = uniform(salt(self.plan.seed_of_chances, "boot", name), 0, 0, BOOT_US_MAX)
             self.scheduler.at(delay_us, self._boot_once, host)
 
     def _boot_once(self, host: SimulatedHost) -> None:
@@ -74,7 +76,7 @@ class SimulatedWorld:
             scheduler=self.scheduler,
             network=self.network,
             trace=self.trace,
-            seed=self.plan.seed,
+            seed=self.plan.seed_of_chances,
         )
         host.on_crash = self._note_client_error
         client = self._system.client(host, self._members, NodeId(node), self.plan.options, self._planted_bugs)
@@ -83,7 +85,7 @@ class SimulatedWorld:
         return SimulatedClient(client, host)
 
     def _node_host(self, name: NodeId) -> SimulatedHost:
-        weather, seed = self.plan.weather, self.plan.seed
+        weather, seed = self.plan.weather, self.plan.seed_of_chances
         drift_ppm = uniform(salt(seed, "drift", name), 0, -weather.drift_ppm_max, weather.drift_ppm_max + 1)
         return SimulatedHost(
             name,
