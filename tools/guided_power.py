@@ -64,6 +64,7 @@ def main() -> int:
     parser.add_argument("--wave", type=int, default=25, help="runs of a wave")
     parser.add_argument("--repeats", type=int, default=3, help="campaigns of each bug and way, with other seeds")
     parser.add_argument("--bug", action="append", choices=[bug for _, bug in BUGS], help="this bug only; repeatable")
+    parser.add_argument("--workload", action="append", default=[], help="in place of the usual ones; repeatable")
     parser.add_argument("--record", type=Path, default=Path("guided-power.jsonl"))
     arguments = parser.parse_args()
     measured: list[Outcome] = []
@@ -71,6 +72,7 @@ def main() -> int:
         plans = [
             plan_from_flags(
                 systems=[system],
+                workloads=arguments.workload,
                 planted_bugs=[[bug]],
                 guided=True,
                 runs=arguments.runs,
