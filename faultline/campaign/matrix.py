@@ -98,8 +98,8 @@ class CampaignPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     `weather` has conditions of the simulated world in place of the usual ones (`faultline.harness.conditions`).
     `universe` is `calm`, or `drawn` for each seed; of a drawn one the `weather` is kept, and the numbers in `held`
     (`nodes`, `workers`, `operations`: those that the plan or a flag gives). A `guided` campaign shares its runs out
-    among the cells itself, each with a seed of its own (`faultline.campaign.guided`). Unset, these are not written, so
-    that the digests of other plans do not depend on them.
+    among the cells itself, each with a seed of its own (`faultline.campaign.guided`). `racks` is a number of racks, or
+    has the rack of each node. Unset, these are not written, so that the digests of other plans do not depend on them.
     """
 
     name: str = "campaign"
@@ -129,6 +129,7 @@ class CampaignPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     universe: Literal["calm", "drawn"] | msgspec.UnsetType = msgspec.UNSET
     held: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
     guided: Guidance | msgspec.UnsetType = msgspec.UNSET
+    racks: int | tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
 
     def digest(self) -> str:
         """Return the SHA-256 of the encoded plan, in hexadecimal."""
@@ -199,6 +200,7 @@ class CampaignPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
             weather=self.weather,
             universe="drawn" if self.universe == "drawn" else msgspec.UNSET,
             held=self.held,
+            racks=self.racks,
         )
 
 

@@ -245,7 +245,11 @@ def _on_its_hosts(plan: CampaignPlan, source: str) -> CampaignPlan:
     from faultline.harness.world.hosts.machines.host_sets import parse_hosts
 
     checked_host_options(plan.host_options)
-    return msgspec.structs.replace(plan, world="hosts", nodes=min(plan.nodes, parse_hosts(plan.hosts).count))
+    hosts = parse_hosts(plan.hosts)
+    racks = plan.racks
+    if not isinstance(racks, tuple):
+        racks = hosts.racks_instead_of(racks or None)
+    return msgspec.structs.replace(plan, world="hosts", nodes=min(plan.nodes, hosts.count), racks=racks)
 
 
 def _in_its_universe(plan: CampaignPlan, source: str) -> CampaignPlan:

@@ -70,6 +70,12 @@ def _many(context: click.Context, parameter: click.Parameter, values: tuple[str,
 @click.option("--wave", type=click.IntRange(1), help="Runs of a guided campaign decided at once [default: 50].")
 @click.option("--seed", type=click.IntRange(0), help="First seed of a guided campaign [default: the plan's, else 0].")
 @click.option("--nodes", type=int, help="Nodes in the cluster [default: the plan's, else 3].")
+@click.option(
+    "--racks",
+    type=int,
+    help="Racks to which the nodes are dealt in turn [default: the plan's, else those of the host file, else 3 where "
+    "faults strike racks].",
+)
 @click.option("--workers", type=int, help="Concurrent clients [default: the plan's, else 5].")
 @click.option("--operations", type=int, help="Operations before the final reads [default: the plan's, else 200].")
 @click.option(
@@ -119,6 +125,7 @@ def command(
     option_pairs: tuple[str, ...],
     seeds: str | None,
     nodes: int | None,
+    racks: int | None,
     workers: int | None,
     operations: int | None,
     duration_s: float | None,
@@ -159,6 +166,7 @@ def command(
         floors=as_floors(floor_pairs),
         seeds=seeds,
         nodes=_nodes_on(hosts) if nodes is None and hosts is not None else nodes,
+        racks=racks,
         workers=workers,
         operations=operations,
         duration_s=duration_s,

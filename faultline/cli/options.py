@@ -184,6 +184,12 @@ _REQUEST_OPTIONS = (
         help="Nodes in the cluster [default: as many as the system is usually tested with, else 3].",
         show_default=False,
     ),
+    click.option(
+        "--racks",
+        type=int,
+        help="Racks to which the nodes are dealt in turn [default: those of the host file, else 3 where faults strike "
+        "racks].",
+    ),
     click.option("--workers", type=int, default=5, show_default=True, help="Concurrent clients."),
     click.option("--operations", type=int, default=200, show_default=True, help="Operations before the final reads."),
 )

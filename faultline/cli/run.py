@@ -76,6 +76,7 @@ def command(
     planted_bugs: tuple[str, ...],
     option_pairs: tuple[str, ...],
     nodes: int,
+    racks: int | None,
     workers: int,
     operations: int,
     seed: int,
@@ -122,6 +123,7 @@ def command(
         universe="drawn" if universe == "drawn" else msgspec.UNSET,
         held=_held() if universe == "drawn" else msgspec.UNSET,
         weather={**as_options(weather_pairs, "--weather")} or msgspec.UNSET,
+        racks=_racks(racks, hosts),
     )
     finished = carry_out(request, output, shrinks=shrinks, hosts=hosts or "", announces=True)
     _print(finished.judgement, finished.lines, as_json)
@@ -163,6 +165,15 @@ def _nodes_on(hosts: str, nodes: int) -> int:
     if asked and nodes > count:
         raise UsageError(f"{nodes} nodes need as many hosts, but {hosts} has {count}.", "Leave --nodes out.")
     return nodes if asked else count
+
+
+def _racks(racks: int | None, hosts: str | None) -> int | tuple[str, ...] | msgspec.UnsetType:
+    """Return the racks that the user or the host file gives, if any."""
+    if hosts is None:
+        return msgspec.UNSET if racks is None else racks
+    from faultline.harness.world.hosts.machines.host_sets import parse_hosts
+
+    return parse_hosts(hosts).racks_instead_of(racks)
 
 
 def _host_options(pairs: tuple[str, ...], hosts: str | None) -> dict[str, str]:

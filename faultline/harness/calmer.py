@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from faultline.harness.conditions import contradictions
 from faultline.harness.options import all_options, effective_options, flat_options
 from faultline.harness.plan import Plan, PlannedOperation, Trigger, Weather, answers_needed
+from faultline.harness.racks import without_other_nodes
 from faultline.harness.system import NodeSystem, functions_options, planted_options
 from faultline.harness.universe import domains_of, usual_nodes_of
 
@@ -23,8 +24,8 @@ __all__ = ["Test", "calm_values", "calmed", "earlier_events", "fewer_nodes_and_w
 Test = Callable[[Plan], bool]
 """A function that tells whether a plan still fails in the same way."""
 
-_NOT_CALMED = ("operations", "faults", "aimed")
-"""Drawn values that have no calm one: shrinking takes operations and faults out of the plan instead."""
+_NOT_CALMED = ("operations", "faults", "aimed", "racks")
+"""Drawn values that have no calm one: shrinking takes operations, faults and nodes out of the plan instead."""
 
 _DURATIONS_US = tuple(1_000 * each for each in (10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000))
 """The durations that are tried for a shorter fault."""
@@ -132,7 +133,9 @@ def _with_fewer_nodes(plan: Plan, system: NodeSystem) -> Iterator[Plan]:
         drawn = _without(plan, ())
         if drawn is not UNSET and "nodes" in drawn:
             drawn["nodes"] = str(count)
-        yield replace(plan, nodes=plan.nodes[:count], universe=drawn)
+        nodes = plan.nodes[:count]
+        racks = without_other_nodes(plan.racks, nodes) if plan.racks else UNSET
+        yield replace(plan, nodes=nodes, universe=drawn, racks=racks)
 
 
 def _with_fewer_workers(plan: Plan, _system: NodeSystem) -> Iterator[Plan]:

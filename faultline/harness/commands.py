@@ -38,6 +38,8 @@ def run_command(request: RunRequest, hosts: str = "") -> str:
     # In a drawn universe the seed says how many nodes there are, unless the user held the number.
     if not request.universe or "nodes" in held:
         words += ["--nodes", str(request.nodes)]
+    if isinstance(request.racks, int):
+        words += ["--racks", str(request.racks)]
     for name in ("workers", "operations", *(() if hosts else ("world",))):
         if getattr(request, name) != getattr(defaults, name) or name in held:
             words += [f"--{name}", str(getattr(request, name))]

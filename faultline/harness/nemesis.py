@@ -9,7 +9,15 @@ import msgspec
 from faultline.harness.plan import PlannedFault
 from faultline.harness.world.faults import FaultPort
 
-__all__ = ["AimablePackage", "CombinedPackage", "FaultPackage", "Injection", "Nemesis", "PacedPackage"]
+__all__ = [
+    "AimablePackage",
+    "CombinedPackage",
+    "FaultPackage",
+    "Injection",
+    "Nemesis",
+    "PacedPackage",
+    "StrikesRacks",
+]
 
 
 class Injection(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,3 +95,14 @@ class AimablePackage(FaultPackage, Protocol):
 
     def at_events(self, events: tuple[str, ...]) -> FaultPackage:
         """Return the same package with the `events` at which its faults may strike."""
+
+
+@runtime_checkable
+class StrikesRacks(FaultPackage, Protocol):
+    """A package that may have faults of whole racks, which it plans for as many racks as there are."""
+
+    strikes_racks: bool
+    """True when some of its faults mean nothing in a cluster without racks."""
+
+    def in_racks(self, racks: int) -> FaultPackage:
+        """Return the same package for a cluster of so many `racks`."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from faultline.harness.errors import UsageError
 from faultline.harness.nemesis import FaultPackage, Nemesis
 from faultline.harness.plan import Plan
+from faultline.harness.racks import refuse_targets_without_racks
 from faultline.harness.sensitivity import Anomalies
 from faultline.harness.system import HostedStore, NodeSystem
 from faultline.harness.triggers import refuse_bad_triggers
@@ -47,6 +48,7 @@ def refuse_what_cannot_run(plan: Plan, parts: Parts, capabilities: frozenset[str
             f"{parts.system.name} is a program of its own and runs on hosts only.", "Use --hosts namespaces:3."
         )
     refuse_bad_triggers(plan, parts.system, world)
+    refuse_targets_without_racks(plan)
     for kind in dict.fromkeys(fault.kind for fault in plan.faults):
         if kind not in parts.nemeses:
             known = ", ".join(sorted(parts.nemeses))

@@ -22,6 +22,7 @@ __all__ = [
     "EVENT_NODE",
     "FAULT_TARGETS",
     "NODE_NAMES",
+    "RACK_TARGETS",
     "WORKERS_MAX",
     "LateMessage",
     "Plan",
@@ -40,11 +41,17 @@ NODE_NAMES = ("athens", "byzantium", "cyrene", "delphi", "ephesus", "fatima", "g
 WORKERS_MAX = 10_000
 """The largest number of workers of a run."""
 
-FAULT_TARGETS = ("leader", "follower", "last-follower", "one", "first", "minority", "majority", "all")
+RACK_TARGETS = ("rack", "half-the-racks")
+"""The symbolic targets of faults that act on all nodes of a drawn rack, or of half of the racks, rounded up."""
+
+FAULT_TARGETS = (
+    *("leader", "follower", "last-follower", "one", "first", "minority", "majority", "all"),
+    *RACK_TARGETS,
+)
 """The symbolic targets of faults that act on nodes: `one` and `follower` are drawn for each fault, `first` is always
 the same node, and `last-follower` is the same for as long as the leader is.
 
-An explicit node name is a target too, and EVENT_NODE is one of faults with a trigger.
+An explicit node or rack name is a target too, and EVENT_NODE is one of faults with a trigger.
 """
 
 EVENT_NODE = "event-node"
@@ -70,6 +77,7 @@ _Workers = Annotated[int, msgspec.Meta(ge=1, le=WORKERS_MAX)]
 _Worker = Annotated[int, msgspec.Meta(ge=0, lt=WORKERS_MAX)]
 _NodeName = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$")]
 _Nodes = Annotated[tuple[_NodeName, ...], msgspec.Meta(min_length=1, max_length=1_000)]
+_Racks = Annotated[dict[_NodeName, _Nodes], msgspec.Meta(min_length=1, max_length=1_000)]
 
 
 def cell_name(system: str, planted_bugs: Sequence[str], workload: str, fault_set: Sequence[str]) -> str:
@@ -180,8 +188,9 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     such as `weather.loss`. `late` lists the messages that come out of turn (`faultline.harness.explore`). `isolation`
     is the consistency model that the system promises to transactions with these options, where the workload is judged
     by it. `chance_seed` decides the weather, timers and free choices of targets in place of `seed`, in a plan that was
-    changed from that of another seed (`faultline.campaign.guided`). Unset, none of the five is written, so that the
-    digests of other plans do not depend on them.
+    changed from that of another seed (`faultline.campaign.guided`). `racks` has the nodes of each rack, by its name
+    (`faultline.harness.racks`). Unset, none of the six is written, so that the digests of other plans do not depend on
+    them.
     """
 
     system: str
@@ -204,6 +213,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     late: tuple[LateMessage, ...] | msgspec.UnsetType = msgspec.UNSET
     isolation: str | msgspec.UnsetType = msgspec.UNSET
     chance_seed: _Seed | msgspec.UnsetType = msgspec.UNSET
+    racks: _Racks | msgspec.UnsetType = msgspec.UNSET
 
     def digest(self) -> str:
         """Return the SHA-256 of the encoded plan, in hexadecimal: the address of this plan."""

@@ -18,11 +18,12 @@ from faultline.harness.conditions import refuse_contradictions, refuse_weather, 
 from faultline.harness.errors import UsageError
 from faultline.harness.floors import checked_floors
 from faultline.harness.generator.simulate import planned_operations
-from faultline.harness.nemesis import AimablePackage, CombinedPackage, FaultPackage, PacedPackage
+from faultline.harness.nemesis import AimablePackage, CombinedPackage, FaultPackage, PacedPackage, StrikesRacks
 from faultline.harness.options import MovedAway, effective_options, flat_options
 from faultline.harness.parts import Parts
 from faultline.harness.plan import NODE_NAMES, WORKERS_MAX, Plan, PlannedOperation, Weather, node_names
 from faultline.harness.promises import Asked, answers_missing, isolation_promised, refuse_what_is_not_promised
+from faultline.harness.racks import RACKS_USUAL, racks_of
 from faultline.harness.recovery import RECOVERY_US_MAX
 from faultline.harness.request import RunRequest
 from faultline.harness.run import refuse_what_cannot_boot
@@ -76,11 +77,14 @@ def _drawn_plan(request: RunRequest, parts: Parts) -> Plan:
         package, values = _some_of(parts.package, drawn.request.faults, request.faults), drawn.values
         if drawn.aimed and _events(parts.system, drawn.request.options) and (aimed := _aimed_too(package)):
             package, values = aimed, values | {AIMED: "on"}
-        chosen = dataclasses.replace(parts, package=package)
+        asked, chosen = drawn.request, dataclasses.replace(parts, package=package)
+        if asked.racks is msgspec.UNSET and _strikes_racks(package):
+            asked = msgspec.structs.replace(asked, racks=min(drawn.racks, asked.nodes))
+            values = values | {"racks": str(asked.racks)}
         try:
             refuse_contradictions(drawn.weather)
-            refuse_what_cannot_boot(_without_operations(drawn.request, chosen, drawn.weather), chosen)
-            plan = _plan(drawn.request, chosen, drawn.weather)
+            refuse_what_cannot_boot(_without_operations(asked, chosen, drawn.weather), chosen)
+            plan = _plan(asked, chosen, drawn.weather)
         except UsageError as error:
             refused = error.message
             continue
@@ -152,7 +156,8 @@ def _plan(request: RunRequest, parts: Parts, weather: Weather) -> Plan:
     final_start_us = heal_us + settle_us
     count = _count(request, start_us, heal_us)
     operations = _operations(request, parts, count, start_us, heal_us)
-    package = _package(request, parts, options)
+    racks = _racks(request, parts.package, nodes)
+    package = _package(request, parts, options, len(racks))
     final = _final_operations(request, parts, count, final_start_us, final_us)
     # Objects that the workload itself does not read are read last, when the system has had the longest time to recover.
     rest_us = max((one.at_us for one in final), default=final_start_us) + _LATENCY_US
@@ -177,7 +182,19 @@ def _plan(request: RunRequest, parts: Parts, weather: Weather) -> Plan:
         end_us=max(final_start_us + final_us, last_us, heal_us + RECOVERY_US_MAX) + _GRACE_US,
         stop_at_violation=request.stop_at_violation,
         isolation=isolation_promised(parts.system, parts.workload, options) or msgspec.UNSET,
+        racks=racks or msgspec.UNSET,
     )
+
+
+def _racks(request: RunRequest, package: FaultPackage, nodes: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Return the racks that the user gave, or that the faults need; none where neither is so."""
+    if request.racks is not msgspec.UNSET:
+        return racks_of(nodes, request.racks)
+    return racks_of(nodes, min(RACKS_USUAL, len(nodes))) if _strikes_racks(package) else {}
+
+
+def _strikes_racks(package: FaultPackage) -> bool:
+    return isinstance(package, StrikesRacks) and package.strikes_racks
 
 
 def _checked_options(request: RunRequest, parts: Parts, weather: Weather) -> dict[str, str]:
@@ -201,10 +218,12 @@ def _options(request: RunRequest, parts: Parts) -> dict[str, str]:
         raise UsageError(moved.message, f"Run `{run_command(instead)}`.") from moved
 
 
-def _package(request: RunRequest, parts: Parts, options: Mapping[str, str]) -> FaultPackage:
-    """Return the fault package with the events at which its faults may strike; for a store on hosts, paced: faults that
-    never let it serve test nothing."""
+def _package(request: RunRequest, parts: Parts, options: Mapping[str, str], racks: int) -> FaultPackage:
+    """Return the fault package for so many `racks`, with the events at which its faults may strike; for a store on
+    hosts, paced: faults that never let it serve test nothing."""
     package = parts.package
+    if racks and isinstance(package, StrikesRacks):
+        package = package.in_racks(racks)
     if isinstance(package, AimablePackage) and package.is_aimed:
         events = _events(parts.system, options)
         if request.world != "simulated":

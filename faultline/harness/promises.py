@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 
-_ENDS_OF_PROCESSES = frozenset({"kill", "power-off", "disk-full", "disk-read-only", "fsync-fail"})
+_ENDS_OF_PROCESSES = frozenset({"kill", "rolling-restart", "power-off", "disk-full", "disk-read-only", "fsync-fail"})
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):

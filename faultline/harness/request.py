@@ -21,8 +21,9 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     With `beyond_promise` the run is planned although the system does not promise to pass it. With `stop_at_violation`
     it ends at the first violation that is certain while it goes on. `weather` has the conditions of the simulated world
     that the user gave (`faultline.harness.conditions`). With a `universe` that is drawn (`faultline.harness.universe`),
-    these and the numbers `held` are kept, and each seed draws some of the `faults`. Unset, the three are not written,
-    so that the names of other runs do not depend on them.
+    these and the numbers `held` are kept, and each seed draws some of the `faults`. `racks` is the number of racks, or
+    the rack of each node (`faultline.harness.racks`). Unset, the four are not written, so that the names of other runs
+    do not depend on them.
     """
 
     system: str
@@ -43,6 +44,7 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     weather: dict[str, str | int | float] | msgspec.UnsetType = msgspec.UNSET
     universe: Literal["drawn"] | msgspec.UnsetType = msgspec.UNSET
     held: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
+    racks: int | tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
 
     @property
     def fault_set(self) -> tuple[str, ...]:

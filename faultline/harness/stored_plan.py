@@ -34,6 +34,8 @@ def fit_plan(plan: Plan, parts: Parts, source: str) -> Plan:
 def _complaints(plan: Plan) -> Iterator[str]:
     if len(set(plan.nodes)) < len(plan.nodes):
         yield "nodes has a name twice"
+    if plan.racks and sorted(node for rack in plan.racks.values() for node in rack) != sorted(plan.nodes):
+        yield "racks does not name each of the nodes once"
     if not plan.heal_us <= plan.end_us <= plan.heal_us + _AFTER_THE_HEAL_US_MAX:
         yield f"end_us is {plan.end_us}, which is not within ten minutes after heal_us, {plan.heal_us}"
     yield from contradictions(plan.weather)

@@ -26,6 +26,7 @@ from faultline.harness.generator.chance import chance_of_text
 from faultline.harness.options import all_options, effective_options, flat_options
 from faultline.harness.parts import Parts
 from faultline.harness.plan import Plan, Weather
+from faultline.harness.racks import RACKS_USUAL
 from faultline.harness.request import DRAWN_NUMBERS, RunRequest
 from faultline.harness.system import (
     HasUsualTest,
@@ -71,12 +72,14 @@ AIMED = "aimed"
 """The name of the drawn value that lets faults strike at events as well. It came later, with draws of its own."""
 
 _AIMED_SHARE = 0.25
+_RACKS = "racks"
 _STREAMS_OF_THEIR_OWN = ("stale", "reset")
 """The fields that came later: their draws move none of those that universes had before."""
 
 _NODES = (3, 3, 3, 4, 5, 5, 6, 7, 9)
 _WORKERS = (2, 3, 5, 5, 8, 10)
 _OPERATIONS = (30, 60, 100, 200)
+_RACKS_AT_ONCE = (2, 3, 3, 4, 5)
 _SHARES = (0.0, 0.1, 0.25, 0.5)
 """The shares of options that are drawn, of which a seed has one: a few changes show what many would hide."""
 _SHARES_OF_WEATHER = (0.0, 0.25, 0.5, 1.0)
@@ -119,13 +122,15 @@ class DeclaresDomains(Protocol):
 class Drawn(NamedTuple):
     """One universe: the request with its values in place, its weather, and every drawn value by name, as text.
 
-    `aimed` says that faults of its packages strike at events as well.
+    `aimed` says that faults of its packages strike at events as well. `racks` are as many as there are at most where
+    faults strike racks.
     """
 
     request: RunRequest
     weather: Weather
     values: dict[str, str]
     aimed: bool
+    racks: int
 
 
 def draws(request: RunRequest, system: NodeSystem, functions: tuple[str, ...]) -> Iterator[Drawn]:
@@ -140,7 +145,7 @@ def draws(request: RunRequest, system: NodeSystem, functions: tuple[str, ...]) -
     values = option_values(system, domains)
     for attempt in range(DRAWS_MAX):
         name = ("universe", request.cell, request.seed, attempt)
-        streams = {field: Random(chance_of_text(*name, field)) for field in (*_STREAMS_OF_THEIR_OWN, AIMED)}
+        streams = {field: Random(chance_of_text(*name, field)) for field in (*_STREAMS_OF_THEIR_OWN, AIMED, _RACKS)}
         yield _draw(replace(request, options=kept), domains, values, Random(chance_of_text(*name)), streams)
 
 
@@ -154,7 +159,7 @@ def calm_universe(plan: Plan, system: NodeSystem) -> dict[str, str]:
     """Return the calm value, as text, of each value that was drawn for `plan`, by name."""
     drawn, usual = plan.universe or {}, RunRequest(system=plan.system)
     calm = {name: str(getattr(usual, name)) for name in DRAWN_NUMBERS} | {"faults": "+".join(plan.fault_set)}
-    calm |= {"nodes": str(usual_nodes_of(system)), AIMED: "off"}
+    calm |= {"nodes": str(usual_nodes_of(system)), AIMED: "off", _RACKS: str(RACKS_USUAL)}
     calm |= {f"option.{name}": description.default for name, description in all_options(system).items()}
     for field in WEATHER:
         name, number = f"weather.{field}", getattr(Weather(), field)
@@ -222,7 +227,8 @@ def _draw(
     drawn |= {f"option.{name}": value for name, value in options.items()}
     changed = replace(request, faults=faults, options=request.options | options, **numbers)
     aimed = streams[AIMED].random() < _AIMED_SHARE
-    return Drawn(changed, weather_of(given, replace(Weather(), **weather)), drawn, aimed)
+    racks = streams[_RACKS].choice(_RACKS_AT_ONCE)
+    return Drawn(changed, weather_of(given, replace(Weather(), **weather)), drawn, aimed, racks)
 
 
 def _some_packages(names: tuple[str, ...], rng: Random) -> tuple[str, ...]:

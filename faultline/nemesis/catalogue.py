@@ -5,6 +5,7 @@ from __future__ import annotations
 from faultline.harness.nemesis import Nemesis
 from faultline.nemesis.clock import CLOCK_DRIFT, ClockStep, ClockStrobe
 from faultline.nemesis.connection import CONNECTION_RESET, LINK_DOWN, ConnectionKill
+from faultline.nemesis.data_centre import DATA_CENTRE, RACKS
 from faultline.nemesis.disk import DISK_FAULTS
 from faultline.nemesis.packages import Package, Recipe, aimed_recipe, combined
 from faultline.nemesis.packet import PACKET_FAULTS
@@ -385,6 +386,7 @@ _COMPOUNDS = (_LEADERSHIP, _DURABILITY, _CLOCKS, _SKEW, _GENTLE_DRIFT, _FAST_NOD
 _FOR_SOME_WORLDS = (
     *(_LOSS, _WIRE, _CONNECTIONS, _LINK_DOWN, _FREEZE, _SQUEEZE, _STEPS),
     *(_POWER, _BLACKOUT, _POWER_CYCLES, _DISK, _FSYNC, _AIMED),
+    *(RACKS, DATA_CENTRE),
 )
 
 _ALL = Package("all", "every fault that every world can inject", combined(_FAMILIES).recipes)

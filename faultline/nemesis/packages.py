@@ -21,20 +21,25 @@ they move no other. Most events are rare and do not come, so that more faults wa
 event may come while any other fault is in force, so only kinds that bear this are aimed: a node that is down is not
 killed again, and a cut ends by itself. Clocks and the quality of links have one setting at a time.
 
+**Rates.** Some recipes say how often their fault happens in a year, to a node, a rack or a cluster. They are drawn by
+these rates, for as many nodes and racks as there are, and no seed leaves them out. A recipe without a rate beside them
+is as likely as they are on average.
+
 **The end.** Every fault ends before `end_us`; the world heals everything then in any case.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from random import Random
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
 from faultline.harness.generator.chance import chance_of_text
 from faultline.harness.plan import ANY_NODE, EVENT_NODE, PlannedFault, Trigger
+from faultline.harness.racks import RACKS_USUAL
 
 __all__ = ["Package", "Recipe", "aimed_recipe", "combined", "period_us", "quarrel"]
 
@@ -77,6 +82,7 @@ _OCCUPIES = {
     "clock-strobe": ("clocks",),
     "clock-drift": ("clocks",),
     "kill": ("processes",),
+    "rolling-restart": ("processes",),
     "pause": ("processes",),
     "freeze": ("processes",),
     "cpu-squeeze": ("processes",),
@@ -96,7 +102,8 @@ class Recipe:
     """One way to make a fault: its kind, the targets to draw from, and for each argument the values to draw from.
 
     `long_share` is how often the fault outlasts an election; `nodes_min` how many nodes it needs to mean anything. A
-    recipe that `is_main` falls in each run of a store.
+    recipe that `is_main` falls in each run of a store. `racks_min` is how many racks it needs, where it strikes racks.
+    A fault with a rate happens so often `per_year` to each node, rack or cluster, as `rate_of` says.
     """
 
     kind: str
@@ -105,6 +112,13 @@ class Recipe:
     long_share: float = 0.5
     nodes_min: int = 1
     is_main: bool = False
+    racks_min: int = 0
+    per_year: float = 0.0
+    rate_of: Literal["cluster", "rack", "node"] = "cluster"
+
+    def is_for(self, nodes: int, racks: int) -> bool:
+        """Return whether so many nodes in so many racks are enough for the fault to mean anything."""
+        return self.nodes_min <= nodes and self.racks_min <= racks
 
     def fault(self, at_us: int, duration_us: int, rng: Random) -> PlannedFault:
         """Return a fault of this recipe, its target and arguments drawn."""
@@ -117,7 +131,7 @@ class Package:
     """A `FaultPackage`: recipes and how densely they fall. Not changed once made.
 
     `pace` scales the period, which is `period_us_min` at least. `members` are the packages that were combined. The
-    recipes in `aimed` strike at `events`.
+    recipes in `aimed` strike at `events`. `racks` is the number of racks, or 0 for the usual one.
     """
 
     name: str
@@ -128,31 +142,36 @@ class Package:
     members: tuple[Package, ...] = ()
     aimed: tuple[Recipe, ...] = ()
     events: tuple[str, ...] = ()
+    racks: int = 0
     kinds: tuple[str, ...] = field(init=False)
     is_aimed: bool = field(init=False)
+    strikes_racks: bool = field(init=False)
 
     def __post_init__(self) -> None:
+        self.strikes_racks = any(recipe.racks_min for recipe in (*self.recipes, *self.aimed))
         self.kinds = tuple(dict.fromkeys(recipe.kind for recipe in (*self.recipes, *self.aimed)))
         self.is_aimed = bool(self.aimed)
 
     def plan(self, *, seed: int, nodes: tuple[str, ...], start_us: int, end_us: int) -> tuple[PlannedFault, ...]:
         """Return the faults between `start_us` and `end_us`, in order of time, all ended before `end_us`."""
         rng = Random(chance_of_text("package", self.name, seed))
-        usable = [recipe for recipe in self.recipes if recipe.nodes_min <= len(nodes)]
+        racks = self.racks or min(RACKS_USUAL, len(nodes))
+        usable = [recipe for recipe in self.recipes if recipe.is_for(len(nodes), racks)]
         main = [recipe for recipe in usable if recipe.is_main and self.period_us_min]
         recipes, season, first = _subset(usable, rng), 0, main
         faults: list[PlannedFault] = []
+        size = {"cluster": 1, "rack": racks, "node": len(nodes)}
         usual_us = max(period_us(end_us - start_us) * self.pace, self.period_us_min)
         for begin_us, length_us in _periods(start_us, end_us, usual_us, rng):
             if (begin_us - start_us) // _SEASON_US > season:
                 recipes, season, first = _subset(usable, rng), (begin_us - start_us) // _SEASON_US, main
             wanted = _wanted(rng)
             if recipes:
-                fallen = _fall(first or recipes, wanted, begin_us, length_us, end_us, faults, rng)
+                fallen = _fall(first or recipes, size, wanted, begin_us, length_us, end_us, faults, rng)
                 faults, first = faults + fallen, [] if fallen else first
         if not faults and recipes and end_us - start_us > 2 * _SHORTEST_US:
-            faults = [_drawn(first or recipes, rng).fault(start_us, (end_us - start_us) // 2, rng)]
-        aiming = [recipe for recipe in self.aimed if recipe.nodes_min <= len(nodes)]
+            faults = [_by_rate(first or recipes, size, rng).fault(start_us, (end_us - start_us) // 2, rng)]
+        aiming = [recipe for recipe in self.aimed if recipe.is_for(len(nodes), racks)]
         if aiming and self.events:
             faults += _aimed(aiming, self.events, start_us, end_us, Random(chance_of_text("aimed", self.name, seed)))
         return tuple(sorted(faults, key=lambda fault: (fault.at_us, fault.kind)))
@@ -169,6 +188,10 @@ class Package:
     def at_events(self, events: tuple[str, ...]) -> Package:
         """Return the same package with the `events` at which its aimed faults strike."""
         return replace(self, events=events)
+
+    def in_racks(self, racks: int) -> Package:
+        """Return the same package for a cluster of so many `racks`."""
+        return replace(self, racks=racks)
 
     def only(self, names: tuple[str, ...]) -> Package:
         """Return the package combined of those members that are called `names`."""
@@ -218,6 +241,7 @@ def _wanted(rng: Random) -> int:
 
 def _fall(
     recipes: list[Recipe],
+    size: Mapping[str, int],
     wanted: int,
     begin_us: int,
     length_us: int,
@@ -229,7 +253,7 @@ def _fall(
     fallen: list[PlannedFault] = []
     for _ in range(wanted):
         at_us = begin_us + int(length_us * _between(0.0, 0.5, rng))
-        recipe = _drawn(recipes, rng)
+        recipe = _by_rate(recipes, size, rng)
         duration_us = min(_duration_us(recipe, length_us, rng), end_us - 1 - at_us)
         busy_until_us = max(
             (fault.stop_us for fault in faults + fallen if quarrel(fault.kind, recipe.kind)), default=-1
@@ -278,7 +302,20 @@ def _drawn(values: Any, rng: Random) -> Any:
     return values[int(rng.random() * len(values))]
 
 
+def _by_rate(recipes: list[Recipe], size: Mapping[str, int], rng: Random) -> Recipe:
+    """Return a recipe drawn by its rate in a cluster that has so many racks and nodes; of equal ones, any."""
+    rates = [recipe.per_year * size[recipe.rate_of] for recipe in recipes]
+    given = [rate for rate in rates if rate]
+    usual = sum(given) / len(given) if given else 1.0
+    left = rng.random() * sum(rate or usual for rate in rates)
+    for recipe, rate in zip(recipes, rates, strict=True):
+        left -= rate or usual
+        if left < 0:
+            return recipe
+    return recipes[-1]
+
+
 def _subset(recipes: list[Recipe], rng: Random) -> list[Recipe]:
-    """Return a random non-empty subset, every recipe as likely in as out."""
-    chosen = [recipe for recipe in recipes if rng.random() < 0.5]
+    """Return a random non-empty subset, every recipe as likely in as out, and those with a rate always in."""
+    chosen = [recipe for recipe in recipes if rng.random() < 0.5 or recipe.per_year]
     return chosen or ([_drawn(recipes, rng)] if recipes else [])

@@ -12,8 +12,12 @@ The maths is Jepsen's (`jepsen.nemesis`, grudges) as pure functions from nodes t
 | `majorities-ring` | every node hears a majority, no two the same one |
 | `bridge` | two halves that only one node connects |
 | `one-way` | one node (by target) that hears no other, or that no other hears (`direction`: `in` or `out`) |
+| `rack-alone` | the rack of one node (by target) apart from the rest, as when its switch fails |
+| `between-racks` | the rack of one node (by target) apart from another one, as when a router between them fails |
+| `random-links` | a drawn third of all pairs of nodes apart, and the others connected |
 
-`majorities-ring` and `bridge` need three nodes and become `one` with fewer, which the description says.
+`majorities-ring` and `bridge` need three nodes, the shapes of racks two racks; with fewer they become `one`, which the
+description says.
 
 **Overlap.** An injection restores what it cut itself and nothing that was cut before it began. Of two partitions that
 share a link the first one therefore ends the cut of both; the packages never plan two partitions at once.
@@ -22,17 +26,28 @@ share a link the first one therefore ends the cut of both; the packages never pl
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import combinations
 from typing import Any
 
 from faultline.harness.errors import UsageError
-from faultline.harness.generator.chance import reseeded
+from faultline.harness.generator.chance import below, reseeded
 from faultline.harness.nemesis import Injection
 from faultline.harness.plan import PlannedFault
 from faultline.harness.world.faults import FaultPort
 from faultline.harness.world.ports import Link, NodeId
-from faultline.nemesis.targets import fault_chance, minority_size, resolve, shuffled
+from faultline.nemesis.targets import NO_RACKS, Racks, fault_chance, minority_size, resolve, shuffled
 
-__all__ = ["SHAPES", "Partition", "between", "bridge", "halves", "links_of", "majorities_ring", "one_way"]
+__all__ = [
+    "SHAPES",
+    "Partition",
+    "between",
+    "bridge",
+    "halves",
+    "links_of",
+    "majorities_ring",
+    "one_way",
+    "random_links",
+]
 
 SHAPES = (
     "one",
@@ -43,8 +58,14 @@ SHAPES = (
     "majorities-ring",
     "bridge",
     "one-way",
+    "rack-alone",
+    "between-racks",
+    "random-links",
 )
 """The values of the argument `shape`."""
+
+_OF_RACKS = ("rack-alone", "between-racks")
+_ONE_LINK_IN = 3
 
 Links = tuple[tuple[str, str], ...]
 
@@ -87,7 +108,17 @@ def one_way(victim: str, nodes: Sequence[str], direction: str) -> Links:
     return tuple((victim, other) for other in others)
 
 
-def links_of(shape: str, *, nodes: Sequence[str], victim: str, direction: str, chance: int) -> tuple[Links, str]:
+def random_links(nodes: Sequence[str], chance: int) -> Links:
+    """Return the links, both ways, of each pair of `nodes` with a probability of a third; of one pair at least."""
+    order = shuffled(nodes, chance)
+    pairs = list(combinations(order, 2))
+    cut = [pair for number, pair in enumerate(pairs) if not below(reseeded(chance, number + 1), _ONE_LINK_IN, 1)]
+    return tuple(link for one, other in cut or pairs[:1] for link in between((one,), (other,)))
+
+
+def links_of(
+    shape: str, *, nodes: Sequence[str], victim: str, direction: str, chance: int, racks: Racks = NO_RACKS
+) -> tuple[Links, str]:
     """Return the links to cut for `shape` around `victim`, and a sentence that says what that is."""
     order = shuffled(nodes, chance)
     others = tuple(node for node in order if node != victim)
@@ -108,8 +139,27 @@ def links_of(shape: str, *, nodes: Sequence[str], victim: str, direction: str, c
         return bridge(order), f"{_names(order[:middle])} | {_names(order[middle + 1 :])}, bridged by {order[middle]}"
     if shape == "one-way":
         return one_way(victim, nodes, direction), f"{victim} {'hears no node' if direction == 'in' else 'is not heard'}"
+    if shape == "random-links":
+        links = random_links(nodes, chance)
+        return links, ", ".join(f"{one} | {other}" for one, other in links[::2])
+    if shape in _OF_RACKS and len(racks) > 1:
+        return _links_of_racks(shape, nodes, victim, racks, chance)
     note = "" if shape in ("one", "leader-alone") else f" (too few nodes for {shape})"
     return between((victim,), others), f"{victim} alone{note}"
+
+
+def _links_of_racks(shape: str, nodes: Sequence[str], victim: str, racks: Racks, chance: int) -> tuple[Links, str]:
+    """Return the links between the rack of `victim` and all other nodes, or those of one drawn rack."""
+    own = _rack_of(victim, racks)
+    if shape == "rack-alone":
+        others = [node for node in nodes if node not in racks[own]]
+        return between(racks[own], others), f"{own} alone: {_names(racks[own])}"
+    other = next(name for name in shuffled(tuple(racks), chance) if name != own)
+    return between(racks[own], racks[other]), f"{own} | {other}: {_names(racks[own])} | {_names(racks[other])}"
+
+
+def _rack_of(node: str, racks: Racks) -> str:
+    return next(name for name, rack in racks.items() if node in rack)
 
 
 def _names(nodes: Sequence[str]) -> str:
@@ -126,7 +176,7 @@ class Partition:
     """The nemesis `partition`. Arguments: `shape` (default `one`) and, for `one-way`, `direction`; or `links`."""
 
     kind = "partition"
-    summary = "cuts links between nodes, in eight shapes"
+    summary = "cuts links between nodes, in eleven shapes"
     mark = "links-cut"
     needs = frozenset({"cut"})
     tick_us = 0
@@ -136,18 +186,17 @@ class Partition:
         chance = fault_chance(fault, seed)
         shape = str(fault.argument.get("shape", "one"))
         target = "leader" if shape == "leader-alone" else fault.target
-        resolution = resolve(target, nodes=port.nodes, leader=port.leader(), chance=chance)
+        resolution = resolve(target, nodes=port.nodes, leader=port.leader(), chance=chance, racks=port.racks)
         victim = resolution.nodes[0]
         direction = str(fault.argument.get("direction") or ("in", "out")[reseeded(chance, 1) & 1])
         links, description = _named_links(fault.argument) or links_of(
-            shape, nodes=port.nodes, victim=victim, direction=direction, chance=chance
+            shape, nodes=port.nodes, victim=victim, direction=direction, chance=chance, racks=port.racks
         )
         note = resolution.remark if victim in description else ""
         actuator = port.actuators["cut"]
         mine = [link for link, is_cut in actuator.probe([*map(_link, links)]).items() if not is_cut]
         actuator.strike(mine, True)
-        touched = {node for link in links for node in link}
-        hit = (victim,) if shape in ("one", "leader-alone", "one-way") else tuple(n for n in port.nodes if n in touched)
+        hit = _hit(shape, victim, links, port)
         return Injection(nodes=hit, links=links, description=description + note, state={"mine": mine})
 
     def verify(self, port: FaultPort, injection: Injection) -> str | None:
@@ -164,6 +213,16 @@ class Partition:
     def stop(self, port: FaultPort, injection: Injection) -> None:
         """Restore the links this injection cut."""
         port.actuators["cut"].mend(injection.state["mine"])
+
+
+def _hit(shape: str, victim: str, links: Links, port: FaultPort) -> tuple[str, ...]:
+    """Return the nodes on the side that was struck, or all those that have lost a link where no side is."""
+    if shape in ("one", "leader-alone", "one-way"):
+        return (victim,)
+    if shape == "rack-alone" and len(port.racks) > 1:
+        return tuple(port.racks[_rack_of(victim, port.racks)])
+    touched = {node for link in links for node in link}
+    return tuple(node for node in port.nodes if node in touched)
 
 
 def _link(link: tuple[str, str]) -> Link:

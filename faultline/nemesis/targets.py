@@ -2,22 +2,24 @@
 
 A plan says `leader`, not `athens`, because the leader of the moment is where most bugs live and because a plan that
 names roles keeps its meaning when the run before the fault changes. Everything here is a pure function of the target,
-the nodes, the leader of the moment and a chance. When there is no leader the fault still falls, on a drawn node, and
-the description says so.
+the nodes, their racks, the leader of the moment and a chance. When there is no leader the fault still falls, on a drawn
+node, and the description says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from faultline.harness.errors import UsageError
 from faultline.harness.generator.chance import below, chance_of_text, reseeded
-from faultline.harness.plan import FAULT_TARGETS, PlannedFault
+from faultline.harness.plan import FAULT_TARGETS, RACK_TARGETS, PlannedFault
 from faultline.harness.world.faults import FaultPort
 from faultline.harness.world.ports import Link
 
 __all__ = [
+    "NO_RACKS",
+    "Racks",
     "Resolution",
     "aimed",
     "aimed_at_nodes_up",
@@ -29,6 +31,12 @@ __all__ = [
 ]
 
 _SIZE_SALT = 0xC3A5_C85C_97CB_3127
+
+Racks = Mapping[str, Sequence[str]]
+"""The nodes of each rack by its name."""
+
+NO_RACKS: Racks = {}
+"""The racks of a plan that has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +59,8 @@ def fault_chance(fault: PlannedFault, seed: int) -> int:
 
 def aimed(port: FaultPort, fault: PlannedFault, seed: int) -> Resolution:
     """Return the nodes that `fault` means now, whether they are up or down."""
-    return resolve(fault.target, nodes=port.nodes, leader=port.leader(), chance=fault_chance(fault, seed))
+    chance = fault_chance(fault, seed)
+    return resolve(fault.target, nodes=port.nodes, leader=port.leader(), chance=chance, racks=port.racks)
 
 
 def aimed_at_nodes_up(port: FaultPort, fault: PlannedFault, seed: int) -> Resolution:
@@ -92,11 +101,15 @@ def minority_size(count: int, chance: int) -> int:
     return 1 + below(chance, max(1, (count - 1) // 2), _SIZE_SALT)
 
 
-def resolve(target: str, *, nodes: Sequence[str], leader: str | None, chance: int) -> Resolution:
-    """Return the nodes that `target` (one of `FAULT_TARGETS`, or names of nodes joined by `+`) means now."""
+def resolve(
+    target: str, *, nodes: Sequence[str], leader: str | None, chance: int, racks: Racks = NO_RACKS
+) -> Resolution:
+    """Return the nodes that `target` means now: one of `FAULT_TARGETS`, a rack, or names of nodes joined by `+`."""
     named = tuple(target.split("+"))
     if set(named) <= set(nodes):
         return Resolution(named)
+    if target in racks:
+        return Resolution(tuple(racks[target]), target)
     order = shuffled(nodes, chance)
     if target == "all":
         return Resolution(tuple(nodes))
@@ -112,10 +125,20 @@ def resolve(target: str, *, nodes: Sequence[str], leader: str | None, chance: in
         return _last_follower(nodes, leader)
     if target in ("leader", "follower"):
         return _by_role(target, order, leader)
+    if target in RACK_TARGETS:
+        return _of_racks(target, racks, chance)
     raise UsageError(
         f"A fault cannot be aimed at {target!r}: the nodes are {', '.join(nodes)}.",
         f"Use one of them, or one of {', '.join(FAULT_TARGETS)}.",
     )
+
+
+def _of_racks(target: str, racks: Racks, chance: int) -> Resolution:
+    """Return the nodes of one drawn rack, or of half of them and the one in the middle."""
+    if not racks:
+        raise UsageError(f"A fault is aimed at {target!r}, but the plan has no racks.", "Plan the run with --racks 3.")
+    drawn = shuffled(tuple(racks), chance)[: 1 if target == "rack" else (len(racks) + 1) // 2]
+    return Resolution(tuple(node for name in drawn for node in racks[name]), " ".join(drawn))
 
 
 def _by_role(target: str, order: tuple[str, ...], leader: str | None) -> Resolution:

@@ -210,6 +210,7 @@ def _settings(record: RunRecord, judgement: Judgement) -> list[tuple[str, str]]:
         ("world", judgement.world),
         ("started at", judgement.started_at),
         ("nodes", ", ".join(plan.nodes)),
+        ("racks", "; ".join(f"{name}: {', '.join(rack)}" for name, rack in (plan.racks or {}).items())),
         ("clients", str(plan.workers)),
         ("operations planned", f"{len(plan.operations):,}"),
         ("healed at", duration(plan.heal_us)),

@@ -30,10 +30,13 @@ __all__ = [
     "message_text",
     "operation_sentence",
     "other_seeds_sentence",
+    "racks_sentence",
     "undecided_sentences",
     "universe_sentence",
     "verdict_sentence",
 ]
+
+_NODES_NAMED_MAX = 9
 
 SENTENCE_LIMIT = 600
 """The characters of the first line of a report: a hostile value must not push the rest off the page."""
@@ -64,6 +67,15 @@ def undecided_sentences(judgement: Judgement) -> list[str]:
 def universe_sentence(universe: Mapping[str, str]) -> str:
     """Return the sentence on the values that were drawn for a run: its sizes, its weather and its options."""
     return f"Universe: {', '.join(f'{name}={value}' for name, value in universe.items()) or 'all calm'}."
+
+
+def racks_sentence(racks: Mapping[str, Sequence[str]]) -> str:
+    """Return the sentence on the racks of a run: the nodes of each, or how many each has where that would be long."""
+    if sum(map(len, racks.values())) <= _NODES_NAMED_MAX:
+        told = [f"{name} ({' '.join(nodes)})" for name, nodes in racks.items()]
+        return f"Racks: {', '.join(told)}."
+    least, most = (choose(map(len, racks.values())) for choose in (min, max))
+    return f"Racks: {len(racks)}, of {least if least == most else f'{least} to {most}'} nodes."
 
 
 def other_seeds_sentence(minimal: Mapping[str, Any]) -> str:

@@ -26,6 +26,7 @@ from faultline.reports.sentences import (
     judgement_sentence,
     operation_sentence,
     other_seeds_sentence,
+    racks_sentence,
     undecided_sentences,
     universe_sentence,
 )
@@ -64,6 +65,8 @@ def run_lines(record: RunRecord, judgement: Judgement, *, colour: bool = False) 
             lines.append(f"  {sentence}")
     if record.plan.universe:
         lines.append(f"  {_line(universe_sentence(record.plan.universe))}")
+    if record.plan.racks:
+        lines.append(f"  {_line(racks_sentence(record.plan.racks))}")
     if judgement.host_options:
         settings = ", ".join(f"{name}={value}" for name, value in sorted(judgement.host_options.items()))
         lines.append(f"  On hosts with {_line(settings)}.")

@@ -30,7 +30,7 @@ kill takes the power as well. On its journaled disks every kill is a loss of pow
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Generic, Literal, TypedDict, TypeVar, cast
 
 import msgspec
@@ -155,13 +155,15 @@ class FaultPort:
     """The hold that nemeses have on one running cluster.
 
     `leader` returns the live node that believes it leads in the highest generation, if any. `roles` returns the role
-    that each node itself believes in (`leader`, `follower` …), or `dead`, or `unknown`.
+    that each node itself believes in (`leader`, `follower` …), or `dead`, or `unknown`. `racks` has the nodes of each
+    rack by its name, where the plan has racks.
     """
 
     nodes: tuple[NodeId, ...]
     leader: Callable[[], NodeId | None]
     roles: Callable[[], dict[NodeId, str]]
     actuators: Actuators
+    racks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def capabilities(self) -> frozenset[str]:

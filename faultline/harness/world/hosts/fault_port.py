@@ -49,4 +49,5 @@ def host_fault_port(cluster: HostCluster, loop: asyncio.AbstractEventLoop) -> Fa
         "kill": switch(kill, processes.is_dead, restart),
         "pause": switch(processes.pause, processes.is_paused, processes.resume),
     }
-    return FaultPort(cluster.nodes, cluster.leader, processes.roles, limited_to(capabilities, actuators))
+    racks = cluster.plan.racks or {}
+    return FaultPort(cluster.nodes, cluster.leader, processes.roles, limited_to(capabilities, actuators), racks)

@@ -20,7 +20,7 @@ def process_fault_port(
     """Return a fault port with the actuators of processes and clocks, and those of `links` where there are some."""
     processes = NodeProcesses(cluster, InLoop(loop))
     actuators: Actuators = {**(links or {}), **processes.actuators(), **clock_actuators(NodeClocks(cluster))}
-    return FaultPort(cluster.nodes, cluster.leader, processes.roles, actuators)
+    return FaultPort(cluster.nodes, cluster.leader, processes.roles, actuators, cluster.plan.racks or {})
 
 
 def local_fault_port(cluster: LocalCluster, loop: asyncio.AbstractEventLoop) -> FaultPort:

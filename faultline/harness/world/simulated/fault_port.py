@@ -16,10 +16,11 @@ from faultline.harness.world.simulated.network import SimulatedNetwork
 __all__ = ["simulated_fault_port"]
 
 Hosts = Mapping[NodeId, SimulatedHost]
+Racks = Mapping[str, tuple[str, ...]]
 
 
-def simulated_fault_port(hosts: Hosts, network: SimulatedNetwork, build: BuildNode) -> FaultPort:
-    """Return the fault port of one simulated world."""
+def simulated_fault_port(hosts: Hosts, network: SimulatedNetwork, build: BuildNode, racks: Racks) -> FaultPort:
+    """Return the fault port of one simulated world whose nodes stand in `racks`, if any."""
     quality = _quality(network)
     processes = _Processes(hosts, build)
     disk = one_by_one(
@@ -60,7 +61,7 @@ def simulated_fault_port(hosts: Hosts, network: SimulatedNetwork, build: BuildNo
             lambda node: hosts[node].clock.reset(),
         ),
     }
-    return FaultPort(tuple(hosts), lambda: _leader(hosts), lambda: _roles(hosts), actuators)
+    return FaultPort(tuple(hosts), lambda: _leader(hosts), lambda: _roles(hosts), actuators, racks)
 
 
 def _leader(hosts: Hosts) -> NodeId | None:

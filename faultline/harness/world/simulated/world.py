@@ -50,7 +50,7 @@ class SimulatedWorld:
         self._members = tuple(map(NodeId, plan.nodes))
         self._planted_bugs = frozenset(plan.planted_bugs)
         self.hosts = {name: self._node_host(name) for name in self._members}
-        self.fault_port = simulated_fault_port(self.hosts, self.network, self._build)
+        self.fault_port = simulated_fault_port(self.hosts, self.network, self._build, plan.racks or {})
 
     def boot(self) -> None:
         """Start every node, within the first few milliseconds."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -19,7 +19,8 @@ class Host(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     `key` is a file with the private key; without one the agent's and the user's usual keys are tried. Its own key must
     stand in one of the `known_hosts` files or in the user's, unless `check_host_key` is switched off by hand. `jump` is
     a host through which it is reached. With `sudo`, commands that need root run under `sudo -n`. Clock faults strike
-    what each `process` of a store sees or, on a host that serves nothing else, its `real` clock. `folder` is where
+    what each `process` of a store sees or, on a host that serves nothing else, its `real` clock. Hosts of one `rack`
+    fail together in some faults. `folder` is where
     nodes keep their files. They listen on `node_port` of `address` and of no other address; behind a translation of
     addresses, of `listen_address`, which is the host's own. `python` is the interpreter that can import Faultline when
     `python_path` is on its path.
@@ -36,6 +37,7 @@ class Host(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     jump: Host | None = None
     sudo: bool = False
     clock: Literal["process", "real"] = "process"
+    rack: Annotated[str, msgspec.Meta(pattern=r"^([A-Za-z0-9][A-Za-z0-9_.-]{0,99})?$")] = ""
     folder: str = "/var/tmp/faultline"
     node_port: int = 7077
     listen_address: str = ""

@@ -8,6 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
+import msgspec
+
 from faultline.harness.errors import UsageError
 from faultline.harness.world.hosts.machines.abilities import Abilities
 from faultline.harness.world.hosts.machines.errors import HostError
@@ -45,13 +47,28 @@ class HostSet(Protocol):
 
 
 class HostSpecification:
-    """A `--hosts` text that makes sense: how many hosts it will give, and of which kind."""
+    """A `--hosts` text that makes sense: how many hosts it will give, of which kind, and in which racks."""
 
     def __init__(self, text: str, kind: str, count: int, hosts: tuple[Host, ...] = ()) -> None:
         self.text = text
         self.kind = kind
         self.count = count
         self.hosts = hosts
+
+    def racks_instead_of(self, racks: int | None) -> int | tuple[str, ...] | msgspec.UnsetType:
+        """Return the rack of each host where the host file has them, else the number of `racks` that is asked for.
+
+        Raise `UsageError` where the two contradict each other, or only some hosts have a rack.
+        """
+        declared = tuple(host.rack for host in self.hosts if host.rack)
+        if not declared:
+            return msgspec.UNSET if racks is None else racks
+        if racks is not None:
+            raise UsageError(f"--racks {racks} contradicts the racks in {self.text}.", "Leave --racks out.")
+        if len(declared) < len(self.hosts):
+            without = next(host.name for host in self.hosts if not host.rack)
+            raise UsageError(f"In {self.text}, the host {without} has no rack, and others have one.", "Add its `rack`.")
+        return declared
 
 
 def parse_hosts(text: str) -> HostSpecification:
