@@ -3,7 +3,8 @@
 Most kinds are records of one shape, a `StandardNemesis` of the module `standard`. There is one module per family:
 `partition` cuts links, `packet` spoils them, `connection` breaks what runs over them, `process` kills, pauses and
 limits processes and takes power from hosts, `disk` takes disks away, `clock` moves clocks. `targets` resolves the nodes
-that a fault hits, `packages` draws when faults fall, `catalogue` names them all, `heal` undoes all.
+that a fault hits, `packages` draws when faults fall, `catalogue` names them all, `data_centre` those of racks, `heal`
+undoes all.
 """
 
 from faultline.nemesis.catalogue import NEMESES, PACKAGES

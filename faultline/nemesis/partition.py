@@ -144,7 +144,8 @@ def links_of(
         return links, ", ".join(f"{one} | {other}" for one, other in links[::2])
     if shape in _OF_RACKS and len(racks) > 1:
         return _links_of_racks(shape, nodes, victim, racks, chance)
-    note = "" if shape in ("one", "leader-alone") else f" (too few nodes for {shape})"
+    few = "racks" if shape in _OF_RACKS else "nodes"
+    note = "" if shape in ("one", "leader-alone") else f" (too few {few} for {shape})"
     return between((victim,), others), f"{victim} alone{note}"
 
 

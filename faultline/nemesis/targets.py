@@ -105,6 +105,7 @@ def resolve(
     target: str, *, nodes: Sequence[str], leader: str | None, chance: int, racks: Racks = NO_RACKS
 ) -> Resolution:
     """Return the nodes that `target` means now: one of `FAULT_TARGETS`, a rack, or names of nodes joined by `+`."""
+    # Names come before roles: a plan that names a node or a rack means that one.
     named = tuple(target.split("+"))
     if set(named) <= set(nodes):
         return Resolution(named)

@@ -29,6 +29,7 @@ def refusal(**asked: Any) -> UsageError:
         ({"system": "follower-reads"}, "followers answer, and may be behind"),
         ({"options": {"flush_policy": "never"}, "faults": ("kill",)}, "loses what it had acknowledged"),
         ({"options": {"flush_policy": "never"}, "faults": ("fsync",)}, "loses what it had acknowledged"),
+        ({"options": {"flush_policy": "never"}, "faults": ("data-centre",)}, "loses what it had acknowledged"),
         ({"options": {"read_mode": "leader-lease"}, "faults": ("runaway-clocks",)}, "no leader's lease has a margin"),
         (
             {"system": "coordination-service", "workload": "locks", "options": {"fencing": "off"}},

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from faultline.harness.errors import UsageError
 from faultline.harness.world.hosts.machines.host_file import read_host_file
+from faultline.harness.world.hosts.machines.host_sets import parse_hosts
 
 FILE = """
 [defaults]
@@ -81,3 +83,25 @@ def test_a_mistake_is_named_with_the_file(tmp_path: Path, text: str, complaint: 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="absent.toml cannot be read: No such file"):
         read_host_file(tmp_path / "absent.toml")
+
+
+RACKS = FILE + 'rack = "left"\n'
+
+
+def test_hosts_say_in_which_rack_they_stand(tmp_path: Path) -> None:
+    path = written(tmp_path, RACKS.replace("[hosts.n2]", 'rack = "right"\n[hosts.n2]'))
+    hosts = parse_hosts(f"ssh:{path}")
+    assert hosts.racks_instead_of(None) == ("right", "left")
+    with pytest.raises(UsageError, match="--racks 2 contradicts the racks in"):
+        hosts.racks_instead_of(2)
+
+
+def test_a_host_without_a_rack_beside_hosts_with_one_is_told(tmp_path: Path) -> None:
+    hosts = parse_hosts(f"ssh:{written(tmp_path, RACKS)}")
+    with pytest.raises(UsageError, match="the host n1 has no rack, and others have one"):
+        hosts.racks_instead_of(None)
+
+
+def test_hosts_without_racks_stand_in_as_many_as_are_asked_for(tmp_path: Path) -> None:
+    hosts = parse_hosts(f"ssh:{written(tmp_path, FILE)}")
+    assert (hosts.racks_instead_of(2), hosts.racks_instead_of(None)) == (2, msgspec.UNSET)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import pytest
 
+from faultline.harness.racks import RACKS_USUAL, racks_of
 from faultline.harness.world.faults import (
     ALL_CAPABILITIES,
     Actuator,
@@ -29,6 +30,7 @@ class FakePort:
 
     def __init__(self, nodes: tuple[str, ...] = ("athens", "byzantium", "cyrene", "delphi", "ephesus")) -> None:
         self.nodes = tuple(map(NodeId, nodes))
+        self.racks = racks_of(nodes, min(RACKS_USUAL, len(nodes)))
         self.capabilities = frozenset(ALL_CAPABILITIES)
         self.leads: NodeId | None = NodeId(nodes[1]) if len(nodes) > 1 else NodeId(nodes[0])
         self.deaf: set[str] = set()

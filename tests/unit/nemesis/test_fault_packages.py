@@ -20,6 +20,8 @@ STEADY = [name for name in TIMED if name not in ("restarts", "power-cycles", *SL
 FAMILY = {
     "partition": "links", "kill": "processes", "pause": "processes", "clock-step": "clocks", "clock-strobe": "clocks",
     "clock-drift": "clocks", "connection-kill": "connections", "connection-reset": "connections",
+    "rolling-restart": "processes", "power-off": "processes", "disk-read-only": "processes", "disk-stall": "processes",
+    "fsync-fail": "processes",
 }  # fmt: skip
 
 
@@ -32,11 +34,11 @@ def test_the_packages_are_there_under_their_names() -> None:
     compounds = ["leadership", "durability", "clocks", "skew", "gentle-drift", "fast-node", "runaway-clocks"]
     compounds += ["retries", "restarts", "all"]
     elsewhere = ["loss", "wire", "connections", "link-down", "freeze", "squeeze", "steps", "power", "blackout"]
-    elsewhere += ["power-cycles", "disk", "fsync", "aimed"]
+    elsewhere += ["power-cycles", "disk", "fsync", "aimed", "racks", "data-centre"]
     assert list(PACKAGES) == [*families, *compounds, *elsewhere, *SLOW]
     assert all(package.name == name and package.summary for name, package in PACKAGES.items())
     everywhere = {kind for kind, nemesis in NEMESES.items() if nemesis.needs <= set(CAPABILITIES)}
-    assert set(PACKAGES["all"].kinds) == everywhere < set(NEMESES)
+    assert set(PACKAGES["all"].kinds) | {"rolling-restart"} == everywhere < set(NEMESES)
     assert {kind for package in PACKAGES.values() for kind in package.kinds} == set(NEMESES)
 
 

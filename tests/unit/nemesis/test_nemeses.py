@@ -13,6 +13,7 @@ from faultline.nemesis import NEMESES, heal_everything
 ACTIONS = {
     "partition": "cut",
     "kill": "kill",
+    "rolling-restart": "kill",
     "pause": "pause",
     "clock-step": "step_clock",
     "clock-strobe": "step_clock",
@@ -38,7 +39,7 @@ ACTIONS = {
 ONCE = ("connection-kill",)
 """What happens once and lasts in nothing."""
 NODE_WITHOUT_LINK = "ephesus"
-TARGETS = ("leader", "follower", "one", "minority", "majority", "all", "ephesus")
+TARGETS = ("leader", "follower", "one", "minority", "majority", "all", "ephesus", "rack", "half-the-racks", "rack-2")
 
 
 def start(port: Any, kind: str, target: str = "one", at_us: int = 0, **argument: Any) -> Any:

@@ -8,7 +8,17 @@ import pytest
 
 from faultline.harness.errors import UsageError
 from faultline.harness.plan import NODE_NAMES, PlannedFault
-from faultline.nemesis.partition import SHAPES, Partition, between, bridge, halves, links_of, majorities_ring, one_way
+from faultline.nemesis.partition import (
+    SHAPES,
+    Partition,
+    between,
+    bridge,
+    halves,
+    links_of,
+    majorities_ring,
+    one_way,
+    random_links,
+)
 
 NODES = NODE_NAMES[:5]
 
@@ -104,6 +114,40 @@ def test_leader_alone_without_a_leader_isolates_a_drawn_node_and_says_so(port: A
     injection = start(port, "leader-alone")
     assert len(injection.nodes) == 1
     assert "no leader known" in injection.description
+
+
+def test_a_rack_alone_is_the_whole_rack_of_the_target_apart_from_the_rest(port: Any) -> None:
+    injection = start(port, "rack-alone", "leader")
+    assert injection.nodes == ("byzantium", "ephesus")
+    assert "rack-2 alone" in injection.description
+    assert heard_by("byzantium", tuple(port.cuts)) == heard_by("ephesus", tuple(port.cuts)) == {"byzantium", "ephesus"}
+    assert heard_by("cyrene", tuple(port.cuts)) == {"athens", "cyrene", "delphi"}
+
+
+def test_between_two_racks_a_third_one_hears_both(port: Any) -> None:
+    others = set()
+    for at_us in range(20):
+        port.cuts = set()
+        injection = start(port, "between-racks", "cyrene", at_us=at_us)
+        others.add(frozenset(set(injection.nodes) - {"cyrene"}))
+        assert set(NODES) - heard_by("cyrene", tuple(port.cuts)) == set(injection.nodes) - {"cyrene"}
+        assert len(port.cuts) == 4
+    assert others == {frozenset({"athens", "delphi"}), frozenset({"byzantium", "ephesus"})}
+
+
+def test_a_shape_of_racks_in_one_rack_becomes_one_and_says_so(port: Any) -> None:
+    port.racks = {"rack-1": NODES}
+    injection = start(port, "rack-alone", "delphi")
+    assert heard_by("delphi", tuple(port.cuts)) == {"delphi"} and len(port.cuts) == 8
+    assert "too few racks for rack-alone" in injection.description
+
+
+def test_random_links_are_cut_both_ways_and_are_a_third_of_all() -> None:
+    drawn = [random_links(NODES, 2**40 + 977 * number) for number in range(200)]
+    assert all({(target, source) for source, target in links} == set(links) for links in drawn)
+    assert len({frozenset(links) for links in drawn}) > 150
+    assert 0.3 < sum(map(len, drawn)) / len(drawn) / 20 < 0.37
+    assert set(random_links(("a", "b"), 1)) == {("a", "b"), ("b", "a")}
 
 
 def test_a_direction_that_is_asked_for_is_taken(port: Any) -> None:

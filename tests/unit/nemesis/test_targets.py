@@ -6,6 +6,7 @@ import pytest
 
 from faultline.harness.errors import UsageError
 from faultline.harness.plan import FAULT_TARGETS, NODE_NAMES, PlannedFault
+from faultline.harness.racks import racks_of
 from faultline.nemesis.targets import fault_chance, minority_size, resolve, shuffled
 
 NODES = NODE_NAMES[:5]
@@ -13,7 +14,8 @@ CHANCES = [fault_chance(PlannedFault("kill", at_us, 1), 7) for at_us in range(20
 
 
 def hit(target: str, chance: int, nodes: tuple[str, ...] = NODES, leader: str | None = "cyrene") -> tuple[str, ...]:
-    return resolve(target, nodes=nodes, leader=leader, chance=chance).nodes
+    racks = racks_of(nodes, min(3, len(nodes)))
+    return resolve(target, nodes=nodes, leader=leader, chance=chance, racks=racks).nodes
 
 
 def test_the_leader_is_the_leader_and_a_follower_is_not() -> None:
@@ -72,6 +74,27 @@ def test_an_unknown_target_is_a_usage_error_that_names_the_known_ones() -> None:
     with pytest.raises(UsageError, match="cannot be aimed at 'sparta'") as error:
         hit("sparta", 1)
     assert "leader" in error.value.next_step
+
+
+def test_a_rack_is_hit_whole_and_each_one_sometimes() -> None:
+    assert {hit("rack", chance) for chance in CHANCES} == {("athens", "delphi"), ("byzantium", "ephesus"), ("cyrene",)}
+    assert {frozenset(hit("half-the-racks", chance)) for chance in CHANCES} == {
+        frozenset({"athens", "delphi", "byzantium", "ephesus"}),
+        frozenset({"athens", "delphi", "cyrene"}),
+        frozenset({"byzantium", "ephesus", "cyrene"}),
+    }
+
+
+def test_a_rack_by_name_is_that_rack_and_the_note_names_a_drawn_one() -> None:
+    assert hit("rack-2", 1) == ("byzantium", "ephesus")
+    drawn = resolve("rack", nodes=NODES, leader=None, chance=4, racks={"left": NODES[:2]})
+    assert (drawn.nodes, drawn.note) == (NODES[:2], "left")
+
+
+def test_a_rack_without_racks_is_a_usage_error_that_says_how_to_have_some() -> None:
+    with pytest.raises(UsageError, match="aimed at 'rack', but the plan has no racks") as error:
+        resolve("rack", nodes=NODES, leader=None, chance=1)
+    assert "--racks" in error.value.next_step
 
 
 def test_a_shuffle_keeps_every_node_and_reaches_every_order() -> None:
