@@ -116,7 +116,9 @@ def changed_plan(plan: Plan, parts: Parts, *, beyond_promise: bool = False) -> P
     bare = _without_operations(request, chosen, plan.weather)
     refuse_what_cannot_boot(bare, chosen)
     isolation = isolation_promised(parts.system, parts.workload, bare.options) or msgspec.UNSET
-    return msgspec.structs.replace(plan, options=bare.options, isolation=isolation)
+    # A change may bring the first fault of racks into a plan.
+    racks = plan.racks or _racks(request, chosen.package, plan.nodes) or msgspec.UNSET
+    return msgspec.structs.replace(plan, options=bare.options, isolation=isolation, racks=racks)
 
 
 def packages_of(plan: Plan) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from faultline.harness.calmer import fewer_nodes_and_workers
 from faultline.harness.commands import run_command
 from faultline.harness.errors import UsageError
 from faultline.harness.plan import Plan, PlannedFault, node_names
-from faultline.harness.planning import make_plan
+from faultline.harness.planning import changed_plan, make_plan
 from faultline.harness.racks import racks_of, without_other_nodes
 from faultline.harness.request import RunRequest
 from faultline.harness.run import run_simulated
@@ -76,6 +76,14 @@ def test_a_plan_with_fewer_nodes_keeps_racks_of_those_that_are_left() -> None:
     smaller = fewer_nodes_and_workers(plan, load_system("consistent-core"), lambda _: True)
     assert smaller.racks == without_other_nodes(FIVE, smaller.nodes)
     assert len(smaller.nodes) < 5
+
+
+def test_a_change_that_brings_the_first_fault_of_racks_brings_racks() -> None:
+    request = RunRequest(system="consistent-core", nodes=5, operations=2, faults=("kill", "racks"))
+    parts = resolve(request)
+    plan = replace(make_plan(request, parts), racks=msgspec.UNSET, universe={"faults": "kill"})
+    assert changed_plan(plan, parts).racks is msgspec.UNSET
+    assert changed_plan(replace(plan, universe={"faults": "kill+racks"}), parts).racks == FIVE
 
 
 def test_a_stored_plan_must_have_each_node_in_one_rack() -> None:
