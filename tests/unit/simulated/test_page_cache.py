@@ -170,3 +170,25 @@ def test_one_seed_is_one_crash() -> None:
         return [disk.read("log") for disk in disks]
 
     assert twice() == twice()
+
+
+def test_a_sync_that_fails_takes_nothing_from_one_that_is_under_way() -> None:
+    disk = synced("log")
+    disk.append("log", b"-asked for")
+    disk.want_sync("log")
+    under_way = disk.begin_sync()
+    disk.append("log", b"-forgotten")
+    disk.forget_unsynced("log")
+    under_way.finish()
+    disk.crash(salt(1, "disk"), 1_000)
+    assert disk.read("log") == b"durable-asked for"
+
+
+def test_a_sync_that_fails_makes_no_later_one_durable_for_it() -> None:
+    disk = synced("log")
+    disk.append("log", b"-forgotten")
+    disk.forget_unsynced("log")
+    disk.want_sync("log")
+    disk.begin_sync().finish()
+    disk.crash(salt(1, "disk"), 1_000)
+    assert disk.read("log") == b"durable"

@@ -54,9 +54,9 @@ class _Inode:
         self.changes.append(_Change(stamp, size, data))
         self.content[size:] = data
 
-    def forget(self) -> None:
-        """Count all pages as clean, though what they hold is not on the disk."""
-        self.changes.clear()
+    def forget(self, barrier: int) -> None:
+        """Count the pages changed since the sync of that number was asked for as clean, though they are not on disk."""
+        del self.changes[_before(self.changes, barrier) :]
 
     def settle(self, barrier: int) -> None:
         """Make durable what was changed before the sync of that number was asked for."""
@@ -192,7 +192,8 @@ class PageCacheDisk:
         """Let a sync of `file` fail: no later one makes durable what this one should have."""
         inode = self._names.get(file)
         if inode is not None:
-            inode.forget()
+            # A sync that is under way writes its own pages: they are in the hands of the disk, and do not fail with it.
+            inode.forget(max((number for number, wanted in self._wanted if wanted is inode), default=0))
 
     def want_names_again(self) -> None:
         """Let the next `want_folder_sync` ask for all names that are not durable; files are wanted until they are."""
