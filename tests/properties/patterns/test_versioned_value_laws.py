@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from typing import Any
 
 import pytest
@@ -58,13 +57,12 @@ def filled(store: VersionedStore[int], log: list[tuple[str, Any]]) -> VersionedS
 @pytest.mark.rows("VVL-I3", "VVL-I4", "VVL-R11", "VVL-R12")
 @given(LOGS, st.integers(0, 12), st.integers(0, 12))
 def test_every_layout_answers_as_the_fold_of_the_log_does(log: list[tuple[str, Any]], at: int, mark: int) -> None:
-    with closing(OnDiskVersions(":memory:")) as on_disk:
-        stores = [filled(store, log) for store in (OrderedVersions[int](), IndexedVersions[int](), on_disk)]
-        keys = {key for key, _ in log} | {"absent"}
-        for _ in range(2):
-            expected = folded(log, at)
-            for store in stores:
-                assert {key: found.value for key in keys if (found := store.get(key, at)) is not None} == expected
-            assert len({str(list(store.entries())) for store in stores}) == 1
-            for store in stores:
-                store.compact(min(mark, at))
+    stores = [filled(store, log) for store in (OrderedVersions[int](), IndexedVersions[int](), OnDiskVersions())]
+    keys = {key for key, _ in log} | {"absent"}
+    for _ in range(2):
+        expected = folded(log, at)
+        for store in stores:
+            assert {key: found.value for key in keys if (found := store.get(key, at)) is not None} == expected
+        assert len({str(list(store.entries())) for store in stores}) == 1
+        for store in stores:
+            store.compact(min(mark, at))

@@ -2,13 +2,17 @@
 
 This is the store of the pattern's text: `put` turns a change into a command, appends the command to the log, and
 changes the map after the log is safe; `open` replays the log into an empty map. Reading never touches the log. Commands
-that are not idempotent (`add`) carry the client and the number of the request, and a repeated one has no second effect,
-however often the log holds it.
+that must not come twice (`add`, `set_once`) carry the client and the number of the request, and a repeated one has no
+second effect, however often the log holds it.
 
 A command is one log entry, so a change of several keys, such as a transfer, happens whole or not at all. Snapshots give
 the cleaner its mark: the state with the index of the last command applied to it.
 
 *Does not tolerate.* The loss of its disk; the replicated log does.
+
+*Workloads.* Those of the system `logged-store`. *Checkers.* Linearizability, the invariants WAL-I2, WAL-I3 and WAL-I6.
+
+*Planted bugs.* `replay-without-the-newest-entry`, `repeated-requests-count-again`.
 
 Source: Patterns of Distributed Systems ch. 3, classes KVStore and SetValueCommand. The tag and the length-prefixed
 strings are those of the text; Java's modified UTF-8 is not imitated.
@@ -17,7 +21,7 @@ strings are those of the text; Java's modified UTF-8 is not imitated.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, MutableMapping
 from contextlib import suppress
 
 import msgspec
@@ -28,10 +32,11 @@ from faultline.systems_under_test.patterns.data_replication.idempotent_receiver 
 from faultline.systems_under_test.patterns.data_replication.snapshot_store import Snapshot
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import DATA, LogEntry, WriteAheadLog
 
-__all__ = ["AddCommand", "LoggedStore", "SetValueCommand", "deserialize", "serialize"]
+__all__ = ["AddCommand", "Command", "LoggedStore", "SetOnceCommand", "SetValueCommand", "deserialize", "serialize"]
 
 SET_VALUE_TYPE = 1
 ADD_TYPE = 2
+SET_ONCE_TYPE = 3
 
 _TAG = struct.Struct(">i")
 _LENGTH = struct.Struct(">H")
@@ -53,7 +58,16 @@ class AddCommand(msgspec.Struct, frozen=True):
     amounts: dict[str, int]
 
 
-Command = SetValueCommand | AddCommand
+class SetOnceCommand(msgspec.Struct, frozen=True):
+    """Request `number` of `client`: write `value` to `key`, unless that was done."""
+
+    client: int
+    number: int
+    key: str
+    value: str
+
+
+Command = SetValueCommand | AddCommand | SetOnceCommand
 
 
 def serialize(command: Command) -> bytes:
@@ -61,7 +75,8 @@ def serialize(command: Command) -> bytes:
     if isinstance(command, SetValueCommand):
         fields = (command.key, command.value, command.attach_lease)
         return _TAG.pack(SET_VALUE_TYPE) + b"".join(map(_text, fields))
-    return _TAG.pack(ADD_TYPE) + msgspec.msgpack.encode(command)
+    tag = ADD_TYPE if isinstance(command, AddCommand) else SET_ONCE_TYPE
+    return _TAG.pack(tag) + msgspec.msgpack.encode(command)
 
 
 def deserialize(data: bytes) -> Command | None:
@@ -69,7 +84,11 @@ def deserialize(data: bytes) -> Command | None:
     (tag,) = _TAG.unpack_from(data)
     if tag == SET_VALUE_TYPE:
         return SetValueCommand(*_texts(data, _TAG.size))
-    return msgspec.msgpack.decode(data[_TAG.size :], type=AddCommand) if tag == ADD_TYPE else None
+    kind = _KINDS.get(tag)
+    return None if kind is None else msgspec.msgpack.decode(data[_TAG.size :], type=kind)
+
+
+_KINDS: Mapping[int, type[AddCommand | SetOnceCommand]] = {ADD_TYPE: AddCommand, SET_ONCE_TYPE: SetOnceCommand}
 
 
 def _text(text: str) -> bytes:
@@ -105,12 +124,13 @@ class LoggedStore:
         policy: Callable[[WriteAheadLog], FlushPolicy] = FlushEachAppend,
         *,
         segment_size_bytes_max: int = 65536,
+        sessions: ClientSessions[str] | None = None,
     ) -> None:
         self.log = WriteAheadLog(storage, name="kv", segment_size_bytes_max=segment_size_bytes_max)
         self.last_applied = 0
         self._policy = policy(self.log)
-        self._values: dict[str, str] = {}
-        self._sessions: ClientSessions[str] = ClientSessions()
+        self._values: MutableMapping[str, str] = {}
+        self._sessions: ClientSessions[str] = ClientSessions() if sessions is None else sessions
 
     def open(self, snapshot: Snapshot | None = None) -> None:
         """Rebuild the state from the snapshot, if there is one, and the log after it. Raises `CorruptLog`."""
@@ -119,8 +139,12 @@ class LoggedStore:
         else:
             self.log.recover(snapshot.index, snapshot.generation)
             self.initialise_from_snapshot(snapshot)
-        for entry in self.log.entries(self.last_applied + 1, self.log.last_index):
+        for entry in self.left_to_replay():
             self.replay(entry)
+
+    def left_to_replay(self) -> list[LogEntry]:
+        """Return the recovered entries that the state does not have yet."""
+        return self.log.entries(self.last_applied + 1, self.log.last_index)
 
     def initialise_from_snapshot(self, snapshot: Snapshot) -> None:
         """Replace this state with that of `snapshot`; later changes are in the log."""
@@ -131,7 +155,7 @@ class LoggedStore:
 
     def take_snapshot(self) -> Snapshot:
         """Return the state, under the index of the last command applied to it."""
-        state = msgspec.msgpack.encode(_State(self._values, self._sessions.content()))
+        state = msgspec.msgpack.encode(_State(dict(self._values), self._sessions.content()))
         return Snapshot(self.last_applied, self.log.generation_at(self.last_applied), state)
 
     @property
@@ -171,23 +195,38 @@ class LoggedStore:
         """Apply a recovered entry to the map only: the log has it already."""
         self.apply(entry)
 
-    def apply(self, entry: LogEntry) -> None:
-        """Execute the command of `entry` on the map."""
+    def apply(self, entry: LogEntry) -> str | None:
+        """Execute the command of `entry` on the map, and return its answer.
+
+        The answer is the index of the entry that did it, or that of an earlier one with the same request; empty when
+        the command was for another kind of value. It is None for a repetition so late that its answer is forgotten.
+        """
         command = deserialize(entry.data)
+        answer: str | None = str(entry.index)
+        self.last_applied = entry.index
         if isinstance(command, SetValueCommand):
             self._values[command.key] = command.value
-        elif isinstance(command, AddCommand):
-            self._add_once(command)
-        self.last_applied = entry.index
+        elif command is not None:
+            answer = self._execute_once(command)
+        return answer
 
-    def _add_once(self, command: AddCommand) -> None:
+    def _execute_once(self, command: AddCommand | SetOnceCommand) -> str | None:
         if self._sessions.session(command.client) is None:
             self._sessions.register(command.client)
+        action = self._add if isinstance(command, AddCommand) else self._set
         # The answer to a very late repetition is forgotten already; that it was executed is not.
         with suppress(RequestDiscarded):
-            self._sessions.execute(command.client, command.number, lambda: self._add(command.amounts))
+            return self._sessions.execute(command.client, command.number, lambda: action(command))[0]
+        return None
 
-    def _add(self, amounts: Mapping[str, int]) -> str:
-        for key, amount in amounts.items():
-            self._values[key] = str(int(self._values.get(key, "0")) + amount)
-        return "added"
+    def _set(self, command: SetOnceCommand) -> str:
+        self._values[command.key] = command.value
+        return str(self.last_applied)
+
+    def _add(self, command: AddCommand) -> str:
+        try:
+            sums = {key: int(self._values.get(key, "0")) + amount for key, amount in command.amounts.items()}
+        except ValueError:
+            return ""
+        self._values.update((key, str(total)) for key, total in sums.items())
+        return str(self.last_applied)

@@ -1,44 +1,37 @@
-"""Versioned values on disk: the ordered map of the versioned value pattern in an embedded store, SQLite.
+"""Versioned values on disk: the ordered map of the versioned value pattern as it stands in a file, in order of bytes.
 
-*Problem.* Histories outgrow memory, and a store that is rebuilt from the whole log at every start takes longer each
-time.
+*Problem.* A store that is rebuilt from the whole log at every start takes longer each time, and keeps the log for ever.
 
 *Idea.* Embedded stores keep *bytes* in order, so (key, version) is encoded such that the order of the bytes is the
 order of the pairs. A key ends with a mark that sorts below everything a longer key could go on with; versions are
 big-endian, their sign bit flipped. Keys may contain NUL, and one key may be the beginning of another.
 
-The table is a clustered index (`WITHOUT ROWID`): the rows lie in the order of their keys, so a floor or a range is one
-descent into a B-tree and a walk along its leaves. Each update is a transaction, flushed before it returns
-(`synchronous=FULL`); within `transaction()` many share one flush.
+The file is a sorted table: all pairs in order, each with its value. It is read whole and written whole, as the state of
+a snapshot (`snapshot_store`), which is there as a whole or not at all; changes since then are in the write-ahead log.
 
 *Invariants.* VVL-R14 bytes(a) < bytes(b) exactly when a < b. Otherwise those of the versioned value, VVL-I1 to VVL-I4.
 
-*Tolerates.* A crash at any time: a transaction is stored wholly or not at all, and the counter resumes from it.
+*Tolerates.* A crash at any time: the table under its name is whole, and the log has what is newer. A table whose pairs
+are out of order, or that is something else, is refused (`UnusableVersions`).
 
-*Does not tolerate.* Versions outside 64 bits. Several processes that write; SQLite allows them, the counter does not.
+*Does not tolerate.* Versions outside 64 bits. Histories that outgrow memory; LSM trees merge tables without reading
+them whole.
 
-*Workloads.* None of its own: nodes touch nothing but their ports, and SQLite wants a real file. It is a component,
-held to the same tests as the layouts in memory.
+*Workloads.* Those of `logged-store`, which stores its versions so.
 
-*Checkers.* The tests of the versioned value.
+*Checkers.* Linearizability, `follower-reads` for reads at versions, the invariant WAL-I3.
 
-*Planted bugs.* `versions-as-text` encodes versions as they are printed, which breaks their order.
+*Planted bugs.* `versions-in-the-order-of-text` encodes versions as they are printed, which breaks their order.
 
-Why SQLite: it comes with Python and is the best tested of the candidates. Measured on one core, 20,000 updates of 100
-keys in one transaction, then as many floors: SQLite 0.08 s and 0.17 s, the package lmdb 0.02 s and 0.03 s, the sorted
-list in memory 0.03 s and 0.02 s. LMDB reads faster, but is a dependency with native code, for a part whose speed no
-campaign needs.
-
-Sources: Patterns of Distributed Systems ch. 17, "Ordering of versioned keys"; SQLite's documentation of `WITHOUT
-ROWID`; FoundationDB's tuple layer for strings that keep their order.
+Sources: Patterns of Distributed Systems ch. 17, "Ordering of versioned keys"; Chang et al., "Bigtable" (OSDI 2006) on
+SSTables; FoundationDB's tuple layer for strings that keep their order.
 """
 
 from __future__ import annotations
 
-import sqlite3
+import itertools
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -50,10 +43,6 @@ __all__ = ["OnDiskVersions", "UnusableVersions", "decode_versioned_key", "encode
 _END = b"\x00\x01"
 _NUL = b"\x00\xff"
 _SIGN = 1 << 63
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS entries (place BLOB PRIMARY KEY, value BLOB) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS marks (name TEXT PRIMARY KEY, version INTEGER) WITHOUT ROWID;
-"""
 
 
 def encode_versioned_key(key: str, version: int) -> bytes:
@@ -75,115 +64,96 @@ def _prefix(key: str) -> bytes:
 
 
 class UnusableVersions(ValueError):
-    """The file is damaged, or was written by something else."""
+    """The bytes are damaged, or were written by something else."""
+
+
+class _Table(msgspec.Struct, frozen=True, array_like=True):
+    """The content of a file: the mark of the last compaction, and all pairs in order, None for a deletion."""
+
+    compacted: int | None
+    entries: list[tuple[bytes, bytes | None]]
+
+
+_DECODER = msgspec.msgpack.Decoder(_Table)
 
 
 class OnDiskVersions(VersionedStore[int]):
-    """The layout in the SQLite file at `path`; `":memory:"` keeps it in memory. Raises UnusableVersions."""
+    """The layout of a file: one sorted list of encoded pairs, and the encoded values beside it."""
 
-    def __init__(self, path: Path | str) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self._database = sqlite3.connect(path, isolation_level=None)
+        self._order: list[bytes] = []
+        self._values: dict[bytes, bytes | None] = {}
+
+    def table(self) -> bytes:
+        """Return the content of the file, for all entries as they are now."""
+        return msgspec.msgpack.encode(_Table(self.compacted, [(place, self._values[place]) for place in self._order]))
+
+    def read(self, table: bytes) -> None:
+        """Take the entries of a file in place of these. Raise `UnusableVersions`."""
         try:
-            self.compacted = self._opened()
-        except sqlite3.DatabaseError as error:
-            self._database.close()
-            raise UnusableVersions(f"{path} holds no versioned values: {error}; move the file away") from error
-
-    def _opened(self) -> int | None:
-        """Set the file up and check it, and return the mark of its last compaction."""
-        database = self._database
-        database.execute("PRAGMA journal_mode=WAL")
-        database.execute("PRAGMA synchronous=FULL")
-        database.executescript(_SCHEMA)
-        for (found,) in database.execute("PRAGMA quick_check"):
-            if found != "ok":
-                raise sqlite3.DatabaseError(found)
-        row = self._row("SELECT version FROM marks WHERE name = 'compacted'")
-        return None if row is None else row[0]
-
-    def close(self) -> None:
-        """Close the database file."""
-        self._database.close()
-
-    @contextmanager
-    def transaction(self) -> Iterator[None]:
-        """Store all updates made within together, or none when the block raises or the process dies."""
-        self._database.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-        except BaseException:
-            self._database.execute("ROLLBACK")
-            raise
-        self._database.execute("COMMIT")
-
-    def compact(self, mark: int) -> None:
-        """Forget old versions; the mark is durable together with the deletions."""
-        before = self.compacted
-        try:
-            with self.transaction():
-                super().compact(mark)
-                self._database.execute("REPLACE INTO marks VALUES ('compacted', ?)", (self.compacted,))
-        except BaseException:
-            self.compacted = before
-            raise
+            content = _DECODER.decode(table)
+        except msgspec.MsgspecError as error:
+            raise UnusableVersions(f"this is no table of versioned values: {error}") from error
+        order = [place for place, _ in content.entries]
+        if any(earlier >= later for earlier, later in itertools.pairwise(order)):
+            raise UnusableVersions("the versioned values of this table are not in the order of their keys")
+        self.compacted = content.compacted
+        self._order, self._values = order, dict(content.entries)
 
     def keys(self) -> Iterator[str]:
-        """Return all keys by a skip scan: one descent into the tree per key."""
-        row = self._row("SELECT place FROM entries ORDER BY place LIMIT 1")
-        while row is not None:
-            key, _ = decode_versioned_key(row[0])
+        """Return all keys by a skip scan: one search per key."""
+        at = 0
+        while at < len(self._order):
+            key, _ = decode_versioned_key(self._order[at])
             yield key
-            row = self._row("SELECT place FROM entries WHERE place >= ? ORDER BY place LIMIT 1", _behind(key))
+            at = bisect_left(self._order, _behind(key))
 
     def versions(self, key: str) -> list[int]:
         return self._versions_from(_prefix(key), _behind(key))
 
+    # A method of its own, so that a planted bug can override it.
+
+    def place(self, key: str, version: int) -> bytes:
+        """Return the bytes by which the entry is ordered."""
+        return encode_versioned_key(key, version)
+
     def _holds(self, key: str, version: int) -> bool:
-        return self._row("SELECT 1 FROM entries WHERE place = ?", encode_versioned_key(key, version)) is not None
+        return self.place(key, version) in self._values
 
     def _add(self, key: str, version: int, value: Any) -> None:
-        data = None if value is DELETED else msgspec.msgpack.encode(value)
-        self._database.execute("INSERT INTO entries VALUES (?, ?)", (encode_versioned_key(key, version), data))
+        place = self.place(key, version)
+        insort(self._order, place)
+        self._values[place] = None if value is DELETED else msgspec.msgpack.encode(value)
 
     def _remove(self, key: str, version: int) -> None:
-        self._database.execute("DELETE FROM entries WHERE place = ?", (encode_versioned_key(key, version),))
+        place = self.place(key, version)
+        del self._order[bisect_left(self._order, place)]
+        del self._values[place]
 
     def _value(self, key: str, version: int) -> Any:
-        row = self._row("SELECT value FROM entries WHERE place = ?", encode_versioned_key(key, version))
-        if row is None:
-            raise KeyError((key, version))
-        return DELETED if row[0] is None else msgspec.msgpack.decode(row[0])
+        data = self._values[self.place(key, version)]
+        return DELETED if data is None else msgspec.msgpack.decode(data)
 
     def _floor(self, key: str, at: int) -> int | None:
-        row = self._row(
-            "SELECT place FROM entries WHERE place <= ? ORDER BY place DESC LIMIT 1", encode_versioned_key(key, at)
-        )
-        return self._if_of(key, row)
+        return self._if_of(key, bisect_right(self._order, self.place(key, at)))
 
     def _newest(self, key: str) -> int | None:
-        row = self._row("SELECT place FROM entries WHERE place < ? ORDER BY place DESC LIMIT 1", _behind(key))
-        return self._if_of(key, row)
+        return self._if_of(key, bisect_left(self._order, _behind(key)))
 
     def _between(self, key: str, first: int, last: int) -> list[int]:
-        return self._versions_from(encode_versioned_key(key, first), encode_versioned_key(key, last) + b"\x00")
+        return self._versions_from(self.place(key, first), self.place(key, last) + b"\x00")
 
-    def _if_of(self, key: str, row: tuple[Any, ...] | None) -> int | None:
-        """Return the version in `row`, if there is one and it is one of `key` (VVL-R7)."""
-        if row is None:
+    def _if_of(self, key: str, end: int) -> int | None:
+        """Return the version just before `end`, if there is one and it is one of `key` (VVL-R7)."""
+        if end == 0:
             return None
-        found, version = decode_versioned_key(row[0])
+        found, version = decode_versioned_key(self._order[end - 1])
         return version if found == key else None
 
     def _versions_from(self, low: bytes, high: bytes) -> list[int]:
-        rows = self._database.execute(
-            "SELECT place FROM entries WHERE place >= ? AND place < ? ORDER BY place", (low, high)
-        )
-        return [decode_versioned_key(place)[1] for (place,) in rows]
-
-    def _row(self, query: str, *values: bytes) -> tuple[Any, ...] | None:
-        row: tuple[Any, ...] | None = self._database.execute(query, values).fetchone()
-        return row
+        places = self._order[bisect_left(self._order, low) : bisect_left(self._order, high)]
+        return [decode_versioned_key(place)[1] for place in places]
 
 
 def _behind(key: str) -> bytes:

@@ -5,7 +5,8 @@ told "done" before its entry is on disk.
 
 *Idea.* One singular update queue stands in front of the log; its handler appends the request and makes it durable. The
 answer is sent when the promise of that request completes, outside the handler, so that a slow client holds up no other:
-chained work belongs to another queue. An error becomes an error answer.
+chained work belongs to another queue. An error becomes an error answer. A *batch* of requests is what waits when the
+consumer runs (`schedule`), or what shares one flush (`policy`).
 
 *Invariants.* SUQ-I2 the order of the log is the order of acceptance. SUQ-I4 an answer leaves after the write.
 
@@ -13,9 +14,9 @@ chained work belongs to another queue. An error becomes an error answer.
 
 *Does not tolerate.* A crash between write and answer: the client must ask again, and the receiver be idempotent.
 
-*Workloads.* The unit tests; `consistent-core` does the same with a replicated log in the place of this one.
+*Workloads.* Those of `logged-store`; `consistent-core` does the same with a replicated log in the place of this one.
 
-*Checkers.* Linearizability there. *Planted bugs.* `ack-before-fsync` there.
+*Checkers.* Linearizability. *Planted bugs.* `answered-when-queued` and `answered-before-the-flush` in `logged-store`.
 
 Sources: Patterns of Distributed Systems ch. 13 (`WalRequestConsumer`, which answers an error with a null response).
 """
@@ -24,6 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from faultline.systems_under_test.patterns.data_replication.flush_policy import FlushEachAppend, FlushPolicy
 from faultline.systems_under_test.patterns.data_replication.singular_update_queue import SingularUpdateQueue
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import DATA, LogEntry, WriteAheadLog
 from faultline.systems_under_test.patterns.promise import Promise
@@ -34,14 +36,21 @@ Schedule = Callable[[Callable[[], None]], object]
 
 
 class WalRequestConsumer:
-    """The consumer, which writes each message to `log` as one entry of `generation`."""
+    """The consumer, which writes each message to `log` as one entry of `generation`; `policy` says when it is safe."""
 
     def __init__(
-        self, log: WriteAheadLog, *, generation: int = 0, capacity: int = 100, schedule: Schedule | None = None
+        self,
+        log: WriteAheadLog,
+        *,
+        generation: int = 0,
+        capacity: int = 100,
+        schedule: Schedule | None = None,
+        policy: FlushPolicy | None = None,
     ) -> None:
         self._log = log
         self._generation = generation
-        self._wal_writer: SingularUpdateQueue[bytes, int] = SingularUpdateQueue(
+        self._policy = policy or FlushEachAppend(log)
+        self._wal_writer: SingularUpdateQueue[tuple[bytes, Promise[int]], None] = SingularUpdateQueue(
             self._write_entry, capacity, schedule=schedule
         )
 
@@ -52,14 +61,17 @@ class WalRequestConsumer:
 
         Raises `QueueFull` or `QueueShutDown`, and then calls neither.
         """
-        return self._wal_writer.submit(message).then(respond, respond_error)
+        written: Promise[int] = Promise()
+        written.then(respond, respond_error)
+        self._wal_writer.submit((message, written)).then(lambda _: None, written.fail)
+        return written
 
     def shutdown(self) -> None:
         """Accept nothing more; waiting messages are answered with an error."""
         self._wal_writer.shutdown()
 
-    def _write_entry(self, message: bytes) -> int:
+    def _write_entry(self, item: tuple[bytes, Promise[int]]) -> None:
+        message, written = item
         index = self._log.last_index + 1
         self._log.append(LogEntry(index, self._generation, DATA, message))
-        self._log.flush()
-        return index
+        self._policy.appended(lambda: written.complete(index))
