@@ -42,6 +42,7 @@ _SYSTEMS = {
     "consistent-core": "faultline.systems_under_test.reference.consistent_core.system:ConsistentCore",
     "coordination-service": "faultline.systems_under_test.reference.coordination_service.system:CoordinationService",
     "follower-reads": "faultline.systems_under_test.reference.follower_reads.system:FollowerReadStore",
+    "logged-store": "faultline.systems_under_test.reference.logged_store.system:LoggedStoreSystem",
     "paxos-kv": "faultline.systems_under_test.reference.paxos_kv.system:PaxosKv",
     "quorum-register": "faultline.systems_under_test.reference.quorum_register.system:QuorumRegister",
     "quorum-kv": "faultline.systems_under_test.reference.quorum_kv.system:QuorumKeyValueStore",

@@ -27,6 +27,7 @@ FOR_CLIENTS = {
     "emergent-leader": "ViewResponse",
     "follower-reads": "ClientResponse",
     "gossip": "ViewResponse",
+    "logged-store": "StoreAnswer",
     "partitioned-kv": "RegisterClientResponse",
     "paxos-kv": "ClientResponse",
     "quorum-kv": "SiblingsResponse",

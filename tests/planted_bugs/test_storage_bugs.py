@@ -19,7 +19,12 @@ from faultline.systems_under_test.patterns.data_replication.flush_policy import 
     FlushInGroups,
     NeverFlush,
 )
-from faultline.systems_under_test.patterns.data_replication.logged_store import LoggedStore, deserialize, serialize
+from faultline.systems_under_test.patterns.data_replication.logged_store import (
+    Applied,
+    LoggedStore,
+    deserialize,
+    serialize,
+)
 from faultline.systems_under_test.patterns.data_replication.low_water_mark import LogCleaner, SnapshotMark, TimeMark
 from faultline.systems_under_test.patterns.data_replication.segmented_log import (
     CorruptLog,
@@ -171,8 +176,8 @@ class ReplaysThroughPut(LoggedStore):
 
 
 class DetectsNoDuplicates(LoggedStore):
-    def _add_once(self, command: Any) -> None:
-        self._add(command.amounts)
+    def _execute_once(self, command: Any) -> Applied:
+        return Applied(self._add(command.amounts))
 
 
 class TellsAGroupWhenItIsQueued(FlushInGroups):

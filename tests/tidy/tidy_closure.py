@@ -30,6 +30,7 @@ CEILINGS: dict[str, tuple[str, int]] = {
     "follower_reads": ("follower_reads.extension", 22),
     "gossip": ("gossip.node", 13),
     "partitioned_kv": ("partitioned_kv.node", 25),
+    "logged_store": ("logged_store.node", 21),
     "paxos_kv": ("paxos_kv.node", 18),
     "quorum_kv": ("quorum_kv.node", 18),
     "quorum_register": ("quorum_register.node", 18),

@@ -1,8 +1,8 @@
-"""Book modules that no system, store or workload imports: they are tested, but no campaign ever runs them."""
+"""Modules of the book that no system, store or workload imports: no campaign would ever run them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from tidy_imports import imported_modules
 from tidy_sources import Source
@@ -33,18 +33,12 @@ def undriven_modules(sources: Iterable[Source], roots: Iterable[str], rooms: Ite
     )
 
 
-def complaints_about_undriven_modules(undriven: Iterable[str], tolerated: Mapping[str, str]) -> list[str]:
-    """Complain about undriven modules that are not `tolerated`, and about tolerated ones that are driven by now."""
-    found = set(undriven)
-    new = [
-        f"{module}: no system, store or workload imports it; make it a part or an option of one"
-        for module in sorted(found - set(tolerated))
+def complaints_about_undriven_modules(undriven: Iterable[str]) -> list[str]:
+    """Complain about each of the `undriven` modules."""
+    return [
+        f"{module}: no system, store or workload imports it; make it a part or an option of one, or an example"
+        for module in sorted(undriven)
     ]
-    driven = [
-        f"{module}: driven now, or gone; remove the entry, so that it stays driven"
-        for module in sorted(set(tolerated) - found)
-    ]
-    return new + driven
 
 
 def _is_in(module: str, names: Iterable[str]) -> bool:

@@ -19,7 +19,7 @@ import msgspec
 __all__ = ["VARIANTS", "Detection", "detections"]
 
 VARIANTS: dict[str, dict[str, tuple[str, ...]]] = {
-    "write-ahead-log": {"consistent-core": ("flush_policy",)},
+    "write-ahead-log": {"consistent-core": ("flush_policy",), "logged-store": ("flush_policy",)},
     "segmented-log": {"consistent-core": ("segment_size_bytes",)},
     "low-water-mark": {
         "consistent-core": ("low_water_mark",),
@@ -44,7 +44,11 @@ VARIANTS: dict[str, dict[str, tuple[str, ...]]] = {
     "request-waiting-list": {"quorum-register": ("expiration_ms",)},
     "idempotent-receiver": {"consistent-core": ("discard_policy",)},
     "follower-reads": {"follower-reads": ("read_from", "follower_reads", "regions")},
-    "versioned-value": {"follower-reads": ("store", "versions_kept"), "transactional-kv": ("isolation",)},
+    "versioned-value": {
+        "follower-reads": ("store", "versions_kept"),
+        "logged-store": ("reads", "versions_kept"),
+        "transactional-kv": ("isolation",),
+    },
     "version-vector": {"quorum-kv": ("versions", "coordinator", "read_repair", "conflicts")},
     "fixed-partitions": {"partitioned-kv": ("assignment", "tokens_per_node", "late_nodes", "reassign_every_ms")},
     "key-range-partitions": {"range-kv": ("splits", "split_by", "sizes", "split_into", "spread")},

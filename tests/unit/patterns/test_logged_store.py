@@ -14,6 +14,7 @@ from faultline.systems_under_test.patterns.data_replication.flush_policy import 
 from faultline.systems_under_test.patterns.data_replication.logged_store import (
     AddCommand,
     LoggedStore,
+    SetOnceCommand,
     SetValueCommand,
     deserialize,
     serialize,
@@ -58,6 +59,25 @@ def test_each_kind_of_command_is_told_by_its_tag() -> None:
     add = AddCommand(3, 1, {"boston": -40, "pune": 40})
     assert deserialize(serialize(add)) == add
     assert deserialize(b"\0\0\0\x63 whatever") is None
+
+
+@pytest.mark.rows("WAL-S7", "WAL-R11")
+def test_a_late_repetition_of_a_write_does_not_bring_the_old_value_back() -> None:
+    store = opened(MemoryStorage())
+    answers = []
+    for command in (SetOnceCommand(1, 1, "title", "old"), SetOnceCommand(2, 1, "title", "new")) * 2:
+        store.log.append(LogEntry(store.log.last_index + 1, 0, DATA, serialize(command)))
+        answers.append(store.apply(store.log.entry(store.log.last_index)).answer)
+    assert store.get("title") == "new"
+    assert answers == ["1", "2", "1", "2"]
+
+
+def test_an_addition_to_a_text_changes_nothing_and_says_so() -> None:
+    store = opened(MemoryStorage())
+    store.put("title", "a text")
+    store.log.append(LogEntry(2, 0, DATA, serialize(AddCommand(1, 1, {"title": 1, "count": 1}))))
+    assert store.apply(store.log.entry(2)).answer == ""
+    assert dict(store.values) == {"title": "a text"}
 
 
 @pytest.mark.rows("WAL-R5")

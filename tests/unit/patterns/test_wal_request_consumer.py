@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+from faultline.systems_under_test.patterns.data_replication.flush_policy import FlushInGroups
 from faultline.systems_under_test.patterns.data_replication.singular_update_queue import QueueShutDown
 from faultline.systems_under_test.patterns.data_replication.wal_request_consumer import WalRequestConsumer
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import LogUnusable, WriteAheadLog
+from faultline.testing.fake_ports import FakePorts
 from faultline.testing.memory_storage import MemoryStorage
 
 
@@ -55,6 +57,20 @@ def test_an_error_is_answered_with_an_error() -> None:
     storage.failing = ""
     writer.accept(b"two", pytest.fail, errors.append)
     assert [type(error) for error in errors] == 2 * [LogUnusable]
+
+
+@pytest.mark.rows("SUQ-R10", "WAL-R9")
+def test_requests_of_a_group_are_answered_after_the_flush_that_they_share() -> None:
+    ports = FakePorts()
+    log = WriteAheadLog(ports.storage)
+    log.recover()
+    writer = WalRequestConsumer(log, policy=FlushInGroups(log, ports, group_max=3))
+    answers: list[int] = []
+    for message in (b"one", b"two"):
+        writer.accept(message, answers.append, pytest.fail)
+    assert (log.last_index, answers) == (2, [])
+    writer.accept(b"three", answers.append, pytest.fail)
+    assert answers == [1, 2, 3]
 
 
 @pytest.mark.rows("SUQ-S8", "SUQ-R15")

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Mapping, MutableMapping
-from contextlib import suppress
+from typing import NamedTuple
 
 import msgspec
 
@@ -32,7 +32,16 @@ from faultline.systems_under_test.patterns.data_replication.idempotent_receiver 
 from faultline.systems_under_test.patterns.data_replication.snapshot_store import Snapshot
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import DATA, LogEntry, WriteAheadLog
 
-__all__ = ["AddCommand", "Command", "LoggedStore", "SetOnceCommand", "SetValueCommand", "deserialize", "serialize"]
+__all__ = [
+    "AddCommand",
+    "Applied",
+    "Command",
+    "LoggedStore",
+    "SetOnceCommand",
+    "SetValueCommand",
+    "deserialize",
+    "serialize",
+]
 
 SET_VALUE_TYPE = 1
 ADD_TYPE = 2
@@ -68,6 +77,17 @@ class SetOnceCommand(msgspec.Struct, frozen=True):
 
 
 Command = SetValueCommand | AddCommand | SetOnceCommand
+
+
+class Applied(NamedTuple):
+    """The effect of an entry: an answer, and whether the command was `executed`, as a repetition is not.
+
+    A write is answered with the index of its entry, an addition with the new numbers, or nothing where a value is no
+    number. The answer is None for a repetition so late that it is forgotten.
+    """
+
+    answer: str | None
+    executed: bool = True
 
 
 def serialize(command: Command) -> bytes:
@@ -195,38 +215,36 @@ class LoggedStore:
         """Apply a recovered entry to the map only: the log has it already."""
         self.apply(entry)
 
-    def apply(self, entry: LogEntry) -> str | None:
-        """Execute the command of `entry` on the map, and return its answer.
-
-        The answer is the index of the entry that did it, or that of an earlier one with the same request; empty when
-        the command was for another kind of value. It is None for a repetition so late that its answer is forgotten.
-        """
+    def apply(self, entry: LogEntry) -> Applied:
+        """Execute the command of `entry` on the map."""
         command = deserialize(entry.data)
-        answer: str | None = str(entry.index)
         self.last_applied = entry.index
         if isinstance(command, SetValueCommand):
             self._values[command.key] = command.value
-        elif command is not None:
-            answer = self._execute_once(command)
-        return answer
+            return Applied(str(entry.index))
+        return Applied("") if command is None else self._execute_once(command)
 
-    def _execute_once(self, command: AddCommand | SetOnceCommand) -> str | None:
+    def _execute_once(self, command: AddCommand | SetOnceCommand) -> Applied:
         if self._sessions.session(command.client) is None:
             self._sessions.register(command.client)
-        action = self._add if isinstance(command, AddCommand) else self._set
-        # The answer to a very late repetition is forgotten already; that it was executed is not.
-        with suppress(RequestDiscarded):
-            return self._sessions.execute(command.client, command.number, lambda: action(command))[0]
-        return None
+
+        def action() -> str:
+            return self._add(command.amounts) if isinstance(command, AddCommand) else self._set(command)
+
+        try:
+            return Applied(*self._sessions.execute(command.client, command.number, action))
+        except RequestDiscarded:
+            # The answer to a very late repetition is forgotten already; that it was executed is not.
+            return Applied(None, False)
 
     def _set(self, command: SetOnceCommand) -> str:
         self._values[command.key] = command.value
         return str(self.last_applied)
 
-    def _add(self, command: AddCommand) -> str:
+    def _add(self, amounts: Mapping[str, int]) -> str:
         try:
-            sums = {key: int(self._values.get(key, "0")) + amount for key, amount in command.amounts.items()}
+            sums = {key: str(int(self._values.get(key, "0")) + amount) for key, amount in amounts.items()}
         except ValueError:
             return ""
-        self._values.update((key, str(total)) for key, total in sums.items())
-        return str(self.last_applied)
+        self._values.update(sums)
+        return " ".join(sums.values())

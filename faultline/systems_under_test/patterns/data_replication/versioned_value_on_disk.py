@@ -105,18 +105,22 @@ class OnDiskVersions(VersionedStore[int]):
         """Return all keys by a skip scan: one search per key."""
         at = 0
         while at < len(self._order):
-            key, _ = decode_versioned_key(self._order[at])
+            key, _ = self.pair(self._order[at])
             yield key
             at = bisect_left(self._order, _behind(key))
 
     def versions(self, key: str) -> list[int]:
         return self._versions_from(_prefix(key), _behind(key))
 
-    # A method of its own, so that a planted bug can override it.
+    # Methods of their own, so that a planted bug can override them.
 
     def place(self, key: str, version: int) -> bytes:
         """Return the bytes by which the entry is ordered."""
         return encode_versioned_key(key, version)
+
+    def pair(self, place: bytes) -> tuple[str, int]:
+        """Return the key and the version of the entry at `place`."""
+        return decode_versioned_key(place)
 
     def _holds(self, key: str, version: int) -> bool:
         return self.place(key, version) in self._values
@@ -148,12 +152,12 @@ class OnDiskVersions(VersionedStore[int]):
         """Return the version just before `end`, if there is one and it is one of `key` (VVL-R7)."""
         if end == 0:
             return None
-        found, version = decode_versioned_key(self._order[end - 1])
+        found, version = self.pair(self._order[end - 1])
         return version if found == key else None
 
     def _versions_from(self, low: bytes, high: bytes) -> list[int]:
         places = self._order[bisect_left(self._order, low) : bisect_left(self._order, high)]
-        return [decode_versioned_key(place)[1] for place in places]
+        return [self.pair(place)[1] for place in places]
 
 
 def _behind(key: str) -> bytes:
