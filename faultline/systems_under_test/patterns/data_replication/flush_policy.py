@@ -15,9 +15,9 @@ promise that a crash of the machine can break.
 *Invariants.* WAL-I1 for the first two: acknowledged entries are recovered. WAL-I5 for all: the recovered entries are a
 prefix of the appended ones.
 
-In `consistent-core` the option `flush_policy` chooses between them for the log: `each-append`, or `interval` and
-`never`, whose losses are expected. The option `batch_linger_ms` makes groups, and beneath it the outbox of the ports
-does: appends that come while an fsync is under way share the next one.
+In `logged-store` the option `flush_policy` chooses between all of them. In `consistent-core` it does so for the log:
+`each-append`, or `interval` and `never`, whose losses are expected. The option `batch_linger_ms` makes groups, and
+beneath it the outbox of the ports does: appends that come while an fsync is under way share the next one.
 
 *Tolerates.* Crashes of process and machine, as above. A flush that fails: no writer is answered. As it is unknown which
 part of the log is on disk, no append and no flush is accepted until the log is recovered (WAL-R16). Trying again would
