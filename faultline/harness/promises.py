@@ -24,6 +24,7 @@ __all__ = [
     "FollowsIsolation",
     "LimitsItsPromise",
     "NeedsAnswers",
+    "PromisesDisks",
     "PromisesIsolation",
     "answers_missing",
     "isolation_promised",
@@ -33,7 +34,17 @@ __all__ = [
 ]
 
 
-_ENDS_OF_PROCESSES = frozenset({"kill", "rolling-restart", "power-off", "disk-full", "disk-read-only", "fsync-fail"})
+_ENDS_OF_PROCESSES = frozenset(
+    {"kill", "rolling-restart", "power-off", "disk-full", "disk-read-only", "fsync-fail", "disk-corrupt"}
+)
+
+_DAMAGE = {
+    "disk-corrupt": "changes data that were stored",
+    "disk-lost-write": "loses writes that it answered",
+    "disk-misdirect": "puts writes in the place of other data",
+    "disk-lying-fsync": "answers an fsync without syncing",
+}
+"""The behaviour of a disk under each fault that damages data, as a clause."""
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,6 +78,17 @@ class LimitsItsPromise(Protocol):
 
     def not_promised(self, asked: Asked) -> str | None:
         """Return a clause that says why the workload's promise need not hold; None when it must."""
+
+
+@runtime_checkable
+class PromisesDisks(Protocol):
+    """A system that keeps its promise on disks that damage data, as long as a majority of its nodes have whole ones.
+
+    `detected_damage` are the kinds of fault (`disk-corrupt`) that a node finds when it starts: it then ends with an
+    error, and serves nothing that the disk changed. A system that names none promises nothing on such disks.
+    """
+
+    detected_damage: frozenset[str]
 
 
 @runtime_checkable
@@ -116,7 +138,17 @@ def answers_missing(system: NodeSystem, workload: Workload) -> str | None:
 
 def reason_not_promised(system: NodeSystem, asked: Asked) -> str | None:
     """Return a clause that says why `system` does not promise what is asked; None when it does."""
-    return system.not_promised(asked) if isinstance(system, LimitsItsPromise) else None
+    return _because_of_damage(system, asked) or (
+        system.not_promised(asked) if isinstance(system, LimitsItsPromise) else None
+    )
+
+
+def _because_of_damage(system: NodeSystem, asked: Asked) -> str | None:
+    detected = system.detected_damage if isinstance(system, PromisesDisks) else frozenset()
+    beyond = sorted((asked.fault_kinds & _DAMAGE.keys()) - detected)
+    if not beyond:
+        return None
+    return f"its nodes do not notice a disk that {' or '.join(_DAMAGE[kind] for kind in beyond)}"
 
 
 def option_that_promises(system: NodeSystem, asked: Asked) -> tuple[str, str] | None:

@@ -11,6 +11,7 @@ from faultline.nemesis.packages import Package, Recipe, aimed_recipe, combined
 from faultline.nemesis.packet import PACKET_FAULTS
 from faultline.nemesis.partition import Partition
 from faultline.nemesis.process import PROCESS_FAULTS
+from faultline.nemesis.storage_packages import STORAGE_PACKAGES
 
 __all__ = ["NEMESES", "PACKAGES"]
 
@@ -293,50 +294,6 @@ _STEPS = Package(
     ),
 )
 
-_POWER = Package(
-    "power",
-    "takes power from hosts, so that what was not synced is lost (on hosts; in the simulated world it is a kill)",
-    (
-        Recipe("power-off", ("leader",)),
-        Recipe("power-off", ("one", "follower")),
-        Recipe("power-off", ("minority",)),
-        Recipe("power-off", ("majority",)),
-        Recipe("power-off", ("all",), long_share=0.1),
-    ),
-)
-
-_BLACKOUT = Package(
-    "blackout",
-    "takes power from all or most hosts at once, again and again",
-    (Recipe("power-off", ("all",), long_share=0.0), Recipe("power-off", ("majority",), long_share=0.1)),
-)
-
-# What a crash takes was written in the last moments before it, so that it takes many crashes to meet a mistake there. A
-# kill leaves in the cache what the next loss of power takes.
-_POWER_CYCLES = Package(
-    "power-cycles",
-    "takes power from all or most hosts for moments, over and over, and kills processes between",
-    (
-        Recipe("power-off", ("all",), long_share=0.0),
-        Recipe("power-off", ("majority",), long_share=0.0),
-        Recipe("power-off", ("one", "leader"), long_share=0.0),
-        Recipe("kill", ("all", "majority"), long_share=0.0),
-        Recipe("kill", ("one", "leader"), long_share=0.0),
-    ),
-    pace=0.3,
-)
-
-_DISK = Package(
-    "disk",
-    "fills disks up, turns them read-only and lets them stall (on hosts of namespaces, and in the simulated world)",
-    (
-        Recipe("disk-full", ("one", "leader", "minority")),
-        Recipe("disk-read-only", ("one", "leader", "minority")),
-        Recipe("disk-stall", ("leader",), long_share=0.7),
-        Recipe("disk-stall", ("one", "minority", "majority")),
-    ),
-)
-
 # Stores take a second or more to replace a leader, so these cuts are few and long. The two are each other's control,
 # which is why `followers` keeps to one: a node that was cut off still believes for a moment that the leader is down,
 # and if another is cut off meanwhile, the two are a majority that replaces a leader which no fault touched.
@@ -352,17 +309,6 @@ _FOLLOWERS = Package(
     "cuts one follower off, always the same and as long as fail-over does, and leaves the leader alone",
     (_cut("one", ("last-follower",), long_share=1.0),),
     pace=5.0,
-)
-
-_FSYNC = Package(
-    "fsync",
-    "lets fsync fail while everything else of the disk works (on hosts, and in the simulated world)",
-    (
-        Recipe("fsync-fail", ("leader",)),
-        Recipe("fsync-fail", ("one", "follower")),
-        Recipe("fsync-fail", ("minority", "majority")),
-        Recipe("fsync-fail", ("all",), long_share=0.1),
-    ),
 )
 
 _AIMED = Package(
@@ -385,8 +331,8 @@ _FAMILIES = (_PARTITION, _KILL, _PAUSE, _CLOCK, _PACKET)
 _COMPOUNDS = (_LEADERSHIP, _DURABILITY, _CLOCKS, _SKEW, _GENTLE_DRIFT, _FAST_NODE, _RUNAWAY, _RETRIES, _RESTARTS)
 _FOR_SOME_WORLDS = (
     *(_LOSS, _WIRE, _CONNECTIONS, _LINK_DOWN, _FREEZE, _SQUEEZE, _STEPS),
-    *(_POWER, _BLACKOUT, _POWER_CYCLES, _DISK, _FSYNC, _AIMED),
-    *(RACKS, DATA_CENTRE),
+    *STORAGE_PACKAGES,
+    *(_AIMED, RACKS, DATA_CENTRE),
 )
 
 _ALL = Package("all", "every fault that every world can inject", combined(_FAMILIES).recipes)

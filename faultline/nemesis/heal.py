@@ -42,6 +42,8 @@ _NODES = (
     # Disks before processes: none that hangs in a write can be helped, and none starts from a disk that takes none.
     _Repair(("fsync-fail",), "fsync still fails on {target}"),
     _Repair(("disk-full", "disk-read-only", "disk-stall"), "the disk of {target} is still {seen}"),
+    _Repair(("disk-lying-fsync",), "fsync still lies on {target}"),
+    _Repair(("disk-corrupt", "disk-lost-write", "disk-misdirect"), "data on the disk of {target} are still damaged"),
     _Repair(("freeze",), "{target} is still frozen"),
     _Repair(("cpu-squeeze", "memory-squeeze"), "{target} is still squeezed"),
     _Repair(("pause",), "{target} is still paused"),

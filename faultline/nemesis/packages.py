@@ -93,6 +93,11 @@ _OCCUPIES = {
     "disk-stall": ("processes",),
     # A node that hears no other has nothing to sync, so that nothing could be proved.
     "fsync-fail": ("processes", "links"),
+    # Damaged data bears every fault but other damage: it is met when a process starts, so that kills must fall into it.
+    "disk-corrupt": ("data",),
+    "disk-lost-write": ("data",),
+    "disk-misdirect": ("data",),
+    "disk-lying-fsync": ("data",),
 }
 """The things that a kind of fault acts on, and that no other may act on meanwhile."""
 

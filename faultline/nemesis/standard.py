@@ -14,6 +14,7 @@ from typing import Generic, Literal, TypeVar
 from faultline.harness.nemesis import Injection
 from faultline.harness.plan import PlannedFault
 from faultline.harness.world.faults import Actuator, FaultPort
+from faultline.nemesis.atlas import within_atlas
 from faultline.nemesis.targets import aimed, aimed_at_nodes_up, links_around
 
 __all__ = ["StandardNemesis", "name_of", "struck"]
@@ -32,7 +33,8 @@ class StandardNemesis(Generic[Setting]):
 
     The `capability` that it needs bears the name of its kind unless another one is given. `acts_on` says whether the
     actuator of the capability takes the nodes of the fault's target, or all links between them and the rest. `setting`
-    reads from the plan how hard to strike. `aims_at_nodes_up` leaves out nodes that are down or paused. Where `healthy`
+    reads from the plan how hard to strike. `aims_at_nodes_up` leaves out nodes that are down or paused, and
+    `keeps_to_atlas` those whose disks no fault of the run may damage (`faultline.nemesis.atlas`). Where `healthy`
     is given, targets that are found under another setting are spared, so that the fault ends nothing that another
     began.
 
@@ -52,6 +54,7 @@ class StandardNemesis(Generic[Setting]):
     capability: str = ""
     acts_on: Literal["nodes", "links"] = "nodes"
     aims_at_nodes_up: bool = True
+    keeps_to_atlas: bool = False
     healthy: Setting | None = None
     shown: Callable[[Setting], str] = str
     is_in_force: Callable[[Setting, Setting], bool] = lambda seen, wanted: seen == wanted
@@ -66,6 +69,8 @@ class StandardNemesis(Generic[Setting]):
     def start(self, port: FaultPort, fault: PlannedFault, seed: int) -> Injection:
         """Strike the target."""
         resolution = (aimed_at_nodes_up if self.aims_at_nodes_up else aimed)(port, fault, seed)
+        if self.keeps_to_atlas:
+            resolution = within_atlas(resolution, port.nodes, fault, seed)
         links = tuple(links_around(port, resolution)) if self.acts_on == "links" else ()
         targets: Sequence[Hashable] = links if self.acts_on == "links" else resolution.nodes
         actuator = self._actuator(port)

@@ -1,6 +1,7 @@
-"""Mistakes in the order of writes, syncs and names, each on a disk behind a page cache beside its correct twin.
+"""Mistakes with the order of writes, syncs and names, and with changed data, each beside its correct twin.
 
-A run seldom loses power in the few milliseconds in which they matter. Here crashes fall into them in each history.
+The disks are behind a page cache. A run seldom loses power in the few milliseconds in which such mistakes matter. Here
+crashes fall into them in each history.
 Those that the campaigns `lone-disk` and `power-loss` meet often enough are planted in `consistent-core` as well.
 
 Sources: Pillai et al., "All File Systems Are Not Created Equal" (OSDI 2014).
@@ -14,9 +15,15 @@ from typing import Any
 
 import pytest
 
+from faultline.harness.world.simulated.failing_disk import FailingDisk
 from faultline.harness.world.simulated.page_cache import PageCacheDisk
 from faultline.harness.world.weather import salt
-from faultline.systems_under_test.patterns.data_replication.file_format import CorruptLog, next_record
+from faultline.systems_under_test.patterns.data_replication.file_format import (
+    HEADER_BYTES,
+    CorruptLog,
+    next_record,
+    read_record,
+)
 from faultline.systems_under_test.patterns.data_replication.generation_clock import GenerationClock
 from faultline.systems_under_test.patterns.data_replication.segmented_log import Segment, SegmentedLog
 from faultline.systems_under_test.patterns.data_replication.snapshot_store import (
@@ -31,7 +38,7 @@ SEEDS = 400
 class DiskPort:
     """The `Storage` port over a disk whose syncs end when the test says so, or never."""
 
-    def __init__(self, disk: PageCacheDisk) -> None:
+    def __init__(self, disk: PageCacheDisk | FailingDisk) -> None:
         self.disk = disk
         for operation in ("files", "read", "append", "write", "truncate", "rename", "delete"):
             setattr(self, operation, getattr(disk, operation))
@@ -111,6 +118,29 @@ class WritesTheVoteInPlace(GenerationClock):
 class DoesNotSyncTheNameOfItsFile(GenerationClock):
     def _sync_name(self) -> None:
         pass
+
+
+class TakesDamageForTorn(SegmentedLog):
+    def _was_torn(self, data: bytes, base: int, position: int) -> bool:
+        return True
+
+
+class DropsADamagedTail(SegmentedLog):
+    def _was_torn(self, data: bytes, base: int, position: int) -> bool:
+        return next_record(data, base, position) < 0 or super()._was_torn(data, base, position)
+
+
+class ComparesTheLastChecksumOnly(SegmentedLog):
+    @staticmethod
+    def _payload(data: bytes, salt: int, position: int) -> bytes | None:
+        start = position + HEADER_BYTES
+        length = int.from_bytes(data[position : position + 4], "big")
+        return data[start : start + length] if 0 < length < len(data) - start else read_record(data, salt, position)
+
+
+class DropsADamagedVote(GenerationClock):
+    def _was_torn(self, data: bytes) -> bool:
+        return True
 
 
 def a_log_keeps_what_was_synced_and_nothing_that_never_was(kind: type[SegmentedLog], seed: int) -> None:
@@ -205,6 +235,39 @@ def a_vote_that_was_told_is_remembered(kind: type[GenerationClock], seed: int) -
     assert (again.generation, again.voted_for) in {(1, "athens"), (2, None)}
 
 
+def restarted(disk: FailingDisk, seed: int) -> DiskPort:
+    """End the process, change one stored byte, and return the port of the next process."""
+    disk.damage_data("corrupt", seed, 1)
+    disk.crash(salt(seed, "disk"), 1)
+    disk.begin_process()
+    return DiskPort(disk)
+
+
+def a_log_with_a_changed_byte_is_refused(kind: type[SegmentedLog], seed: int) -> None:
+    disk = FailingDisk(PageCacheDisk(), 7)
+    port = DiskPort(disk)
+    log = kind(port, "wal", Random(seed).choice((100, 2_000)))
+    log.recover()
+    for number in range(8):
+        log.append(bytes([number + 1]) * 20)
+    log.flush()
+    port.finish()
+    with pytest.raises(CorruptLog):
+        kind(restarted(disk, seed), "wal", 2_000).recover()
+
+
+def a_vote_that_changed_is_not_forgotten(kind: type[GenerationClock], seed: int) -> None:
+    disk = FailingDisk(PageCacheDisk(), 7)
+    port = DiskPort(disk)
+    clock = kind(port)
+    clock.recover()
+    clock.vote(1, "athens")
+    clock.vote(2, "byzantium")
+    port.finish()
+    with pytest.raises(CorruptLog):
+        kind(restarted(disk, seed)).recover()
+
+
 Claim = Callable[[Any, int], None]
 LOG = a_log_keeps_what_was_synced_and_nothing_that_never_was
 
@@ -214,6 +277,8 @@ CORRECT: dict[Claim, type] = {
     a_snapshot_that_has_its_name_is_whole: SnapshotStore,
     a_snapshot_that_was_published_is_found_again: SnapshotStore,
     a_vote_that_was_told_is_remembered: GenerationClock,
+    a_log_with_a_changed_byte_is_refused: SegmentedLog,
+    a_vote_that_changed_is_not_forgotten: GenerationClock,
 }
 MISTAKES: dict[str, tuple[type, Claim]] = {
     "SEG-M4": (RollsWithoutFlush, LOG),
@@ -224,17 +289,21 @@ MISTAKES: dict[str, tuple[type, Claim]] = {
     "SEG-M11": (DeletesTheOldestFirst, LOG),
     "SEG-M12": (TruncatesInPlace, LOG),
     "WAL-M6": (KeepsTheTornTail, LOG),
+    "WAL-M12": (TakesDamageForTorn, a_log_with_a_changed_byte_is_refused),
+    "WAL-M13": (ComparesTheLastChecksumOnly, a_log_with_a_changed_byte_is_refused),
+    "WAL-M14": (DropsADamagedTail, a_log_with_a_changed_byte_is_refused),
     "LWM-M10": (NamesASnapshotBeforeItIsSynced, a_snapshot_that_has_its_name_is_whole),
     "LWM-M11": (DoesNotSyncTheNameOfASnapshot, a_snapshot_that_was_published_is_found_again),
     "GEN-M8": (WritesTheVoteInPlace, a_vote_that_was_told_is_remembered),
     "GEN-M9": (DoesNotSyncTheNameOfItsFile, a_vote_that_was_told_is_remembered),
+    "GEN-M11": (DropsADamagedVote, a_vote_that_changed_is_not_forgotten),
 }
 
 
 def breaks(claim: Claim, kind: type, seed: int) -> bool:
     try:
         claim(kind, seed)
-    except (AssertionError, CorruptLog, UnusableSnapshot):
+    except (AssertionError, CorruptLog, UnusableSnapshot, pytest.fail.Exception):
         return True
     return False
 
@@ -245,7 +314,7 @@ def test_the_correct_component_keeps_its_claim_in_every_seed(claim: Claim) -> No
 
 
 @pytest.mark.rows("SEG-M4", "SEG-M7", "SEG-M8", "SEG-M9", "SEG-M10", "SEG-M11", "SEG-M12", "WAL-M6")
-@pytest.mark.rows("LWM-M10", "LWM-M11", "GEN-M8", "GEN-M9")
+@pytest.mark.rows("LWM-M10", "LWM-M11", "GEN-M8", "GEN-M9", "GEN-M11", "WAL-M12", "WAL-M13", "WAL-M14")
 @pytest.mark.parametrize("row", MISTAKES)
 def test_a_mistake_breaks_the_claim_that_its_correct_twin_keeps(row: str) -> None:
     planted, claim = MISTAKES[row]

@@ -17,6 +17,8 @@ error, not a pass. A fault that needs a capability which the world lacks is refu
 | `power-off` | nodes | true | the host ends; what was not synced is lost, even if a process had written it |
 | `disk-full` `disk-read-only` `disk-stall` | nodes | `DiskState` | the disk takes no writes |
 | `fsync-fail` | nodes | true | every fsync is answered with an error |
+| `disk-corrupt` `disk-lost-write` `disk-misdirect` | nodes | true | stored data differ from what was written |
+| `disk-lying-fsync` | nodes | true | every fsync is answered and syncs nothing |
 | `cpu-squeeze` | nodes | share | the node has this share of one processor |
 | `memory-squeeze` | nodes | bytes | the node may take so much more memory; the probe tells the limit |
 | `clock-step` | nodes | microseconds | the wall clock moves once; the probe tells its offset from true time |
@@ -41,6 +43,7 @@ from faultline.harness.world.ports import Link, NodeId
 __all__ = [
     "ALL_CAPABILITIES",
     "CAPABILITIES",
+    "DAMAGE_CAPABILITIES",
     "HOST_CAPABILITIES",
     "LOCAL_CAPABILITIES",
     "SIMULATED_CAPABILITIES",
@@ -60,7 +63,10 @@ CAPABILITIES = ("cut", "loss", "delay", "duplicate", "kill", "pause", "clock-ste
 
 _DISK_CAPABILITIES = ("power-off", "disk-full", "disk-read-only", "disk-stall", "fsync-fail")
 
-SIMULATED_CAPABILITIES = (*CAPABILITIES, *_DISK_CAPABILITIES)
+DAMAGE_CAPABILITIES = ("disk-corrupt", "disk-lost-write", "disk-misdirect", "disk-lying-fsync")
+"""The capabilities that take or change data which was answered for as durable."""
+
+SIMULATED_CAPABILITIES = (*CAPABILITIES, *_DISK_CAPABILITIES, *DAMAGE_CAPABILITIES)
 """The capabilities of the simulated world: its disks fail, and forget what was not synced when the power goes."""
 
 LOCAL_CAPABILITIES = (*CAPABILITIES, "rate", "connection-kill", "connection-reset")
@@ -77,7 +83,7 @@ HOST_CAPABILITIES = (
 )
 """The capabilities that only hosts have, each host as far as its kernel and its programs allow."""
 
-ALL_CAPABILITIES = (*LOCAL_CAPABILITIES, *HOST_CAPABILITIES)
+ALL_CAPABILITIES = (*LOCAL_CAPABILITIES, *HOST_CAPABILITIES, *DAMAGE_CAPABILITIES)
 """The capabilities of all worlds together."""
 
 DiskState = Literal["well", "full", "read-only", "stalled"]
@@ -140,6 +146,10 @@ Actuators = TypedDict(
         "disk-read-only": Actuator[NodeId, DiskState],
         "disk-stall": Actuator[NodeId, DiskState],
         "fsync-fail": Actuator[NodeId, bool],
+        "disk-corrupt": Actuator[NodeId, bool],
+        "disk-lost-write": Actuator[NodeId, bool],
+        "disk-misdirect": Actuator[NodeId, bool],
+        "disk-lying-fsync": Actuator[NodeId, bool],
         "cpu-squeeze": Actuator[NodeId, float],
         "memory-squeeze": Actuator[NodeId, int],
         "clock-step": Actuator[NodeId, int],

@@ -26,6 +26,13 @@ def refusal(**asked: Any) -> UsageError:
     ("asked", "reason"),
     [
         ({"options": {"read_mode": "stale"}}, "any server answers reads at once"),
+        (
+            {"faults": ("lost-writes",)},
+            "a disk that loses writes that it answered or puts writes in the place of other",
+        ),
+        ({"faults": ("lying-fsync",)}, "a disk that answers an fsync without syncing"),
+        ({"system": "quorum-kv", "workload": "siblings", "faults": ("corruption",)}, "changes data that were stored"),
+        ({"options": {"flush_policy": "never"}, "faults": ("corruption",)}, "loses what it had acknowledged"),
         ({"system": "follower-reads"}, "followers answer, and may be behind"),
         ({"options": {"flush_policy": "never"}, "faults": ("kill",)}, "loses what it had acknowledged"),
         ({"options": {"flush_policy": "never"}, "faults": ("fsync",)}, "loses what it had acknowledged"),

@@ -43,6 +43,8 @@ class FakePort:
         self.paused: set[NodeId] = set()
         self.without_power: set[NodeId] = set()
         self.failing_syncs: set[NodeId] = set()
+        self.damaged: set[NodeId] = set()
+        self.lying: set[NodeId] = set()
         self.disks: dict[NodeId, DiskState] = {}
         self.offsets_us: dict[NodeId, int] = {}
         self.rates_ppm: dict[NodeId, int] = {}
@@ -61,6 +63,8 @@ class FakePort:
             self.paused,
             self.without_power,
             self.disks,
+            self.damaged,
+            self.lying,
             self.failing_syncs,
             self.offsets_us,
             self.rates_ppm,
@@ -75,6 +79,7 @@ class FakePort:
         """All actuators, of the methods as they are now: a test may have replaced one."""
         quality = Actuator(self.degrade, self.qualities, lambda links: self.degrade(links, LinkQuality()))
         disk = one_by_one(self.strike_disk, self.disk_state, self.mend_disk)
+        damage = switch(self.damage_disk, lambda node: node in self.damaged, self.damaged.discard)
         return limited_to(
             self.capabilities,
             {
@@ -100,6 +105,10 @@ class FakePort:
                 "disk-read-only": disk,
                 "disk-stall": disk,
                 "fsync-fail": switch(self.fail_syncs, lambda node: node in self.failing_syncs, self.allow_syncs),
+                "disk-corrupt": damage,
+                "disk-lost-write": damage,
+                "disk-misdirect": damage,
+                "disk-lying-fsync": switch(self.let_syncs_lie, lambda node: node in self.lying, self.lying.discard),
                 "cpu-squeeze": one_by_one(
                     self.squeeze_cpu, lambda node: self.shares.get(node, 0.0), self.lift_squeezes
                 ),
@@ -110,6 +119,14 @@ class FakePort:
                 "clock-drift": one_by_one(self.drift_clock, lambda node: self.rates_ppm.get(node, 0), self.reset_clock),
             },
         )
+
+    def damage_disk(self, node: NodeId) -> None:
+        if "damage_disk" not in self.deaf:
+            self.damaged.add(node)
+
+    def let_syncs_lie(self, node: NodeId) -> None:
+        if "let_syncs_lie" not in self.deaf:
+            self.lying.add(node)
 
     def leader(self) -> NodeId | None:
         return self.leads

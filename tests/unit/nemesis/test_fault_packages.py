@@ -14,14 +14,16 @@ from faultline.nemesis.partition import SHAPES
 SEEDS = range(60)
 START_US, END_US = 600_000, 4_600_000
 SLOW = ["fail-over", "followers"]
+DENSE = ("restarts", "power-cycles", "corruption", "lost-writes", "lying-fsync")
 TIMED = [name for name in PACKAGES if name != "aimed"]
 """The sets whose faults fall at times; those at events are in test_aimed_packages.py."""
-STEADY = [name for name in TIMED if name not in ("restarts", "power-cycles", *SLOW)]
+STEADY = [name for name in TIMED if name not in (*DENSE, *SLOW)]
 FAMILY = {
     "partition": "links", "kill": "processes", "pause": "processes", "clock-step": "clocks", "clock-strobe": "clocks",
     "clock-drift": "clocks", "connection-kill": "connections", "connection-reset": "connections",
     "rolling-restart": "processes", "power-off": "processes", "disk-read-only": "processes", "disk-stall": "processes",
     "fsync-fail": "processes",
+    "disk-corrupt": "data", "disk-lost-write": "data", "disk-misdirect": "data", "disk-lying-fsync": "data",
 }  # fmt: skip
 
 
@@ -34,7 +36,8 @@ def test_the_packages_are_there_under_their_names() -> None:
     compounds = ["leadership", "durability", "clocks", "skew", "gentle-drift", "fast-node", "runaway-clocks"]
     compounds += ["retries", "restarts", "all"]
     elsewhere = ["loss", "wire", "connections", "link-down", "freeze", "squeeze", "steps", "power", "blackout"]
-    elsewhere += ["power-cycles", "disk", "fsync", "aimed", "racks", "data-centre"]
+    elsewhere += ["power-cycles", "disk", "fsync", "corruption", "lost-writes", "lying-fsync", "aimed"]
+    elsewhere += ["racks", "data-centre"]
     assert list(PACKAGES) == [*families, *compounds, *elsewhere, *SLOW]
     assert all(package.name == name and package.summary for name, package in PACKAGES.items())
     everywhere = {kind for kind, nemesis in NEMESES.items() if nemesis.needs <= set(CAPABILITIES)}

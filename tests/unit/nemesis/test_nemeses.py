@@ -35,6 +35,10 @@ ACTIONS = {
     "disk-read-only": "strike_disk",
     "disk-stall": "strike_disk",
     "fsync-fail": "fail_syncs",
+    "disk-corrupt": "damage_disk",
+    "disk-lost-write": "damage_disk",
+    "disk-misdirect": "damage_disk",
+    "disk-lying-fsync": "let_syncs_lie",
 }
 ONCE = ("connection-kill",)
 """What happens once and lasts in nothing."""

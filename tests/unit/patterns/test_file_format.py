@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+
 from faultline.systems_under_test.patterns.data_replication.file_format import (
     HEADER_BYTES,
     WRITE_UNIT_BYTES,
@@ -70,6 +72,39 @@ def test_a_unit_of_zeros_before_a_valid_record_is_a_torn_write_and_a_changed_rec
     assert was_torn(hole, 7, lost)
     changed = data[: lost + 20] + bytes(20) + data[lost + 40 :]
     assert not was_torn(changed, 7, lost)
+
+
+def _changed(data: bytes, position: int, random: Random) -> bytes:
+    value = random.choice([value for value in range(1, 256) if value != data[position]])
+    return data[:position] + bytes([value]) + data[position + 1 :]
+
+
+def test_a_changed_byte_of_the_last_record_is_never_taken_for_a_torn_write() -> None:
+    random = Random(5)
+    for _ in range(60):
+        data = _file(*(random.randbytes(random.randint(9, 200)) for _ in range(3)))
+        last = record_positions(data, 7)[0][-1]
+        for position in range(last, len(data)):
+            assert not was_torn(_changed(data, position, random), 7, last)
+
+
+def test_what_a_crash_leaves_of_the_last_record_is_torn() -> None:
+    random = Random(5)
+    for _ in range(60):
+        durable = _file(*(random.randbytes(random.randint(9, 200)) for _ in range(2)))
+        data = durable + encode_record(random.randbytes(random.randint(100, 200)), 7, len(durable))
+        for end in range(len(durable) + 1, len(data)):
+            assert was_torn(data[:end], 7, len(durable))
+        for unit in range(len(durable) // WRITE_UNIT_BYTES + 1, len(data) // WRITE_UNIT_BYTES):
+            start = unit * WRITE_UNIT_BYTES
+            holed = data[:start] + bytes(WRITE_UNIT_BYTES) + data[start + WRITE_UNIT_BYTES :]
+            assert was_torn(holed, 7, len(durable))
+
+
+def test_a_record_that_lost_the_unit_with_the_first_bytes_of_its_length_is_torn() -> None:
+    durable = _file(b"x" * (WRITE_UNIT_BYTES - 3 - HEADER_BYTES))
+    data = durable + encode_record(b"y" * 300, 7, len(durable))
+    assert was_torn(durable + bytes(3) + data[WRITE_UNIT_BYTES:], 7, len(durable))
 
 
 def test_the_header_is_what_a_record_takes_on_top_of_its_payload() -> None:

@@ -1,4 +1,4 @@
-"""The faults of a simulated disk: one that is full, read-only or stalled, and fsyncs that fail.
+"""The faults of a simulated disk: one that is full, read-only or stalled, fsyncs that fail or lie, and damaged data.
 
 They strike as the kernel lets them. A *full* disk takes the first part of a write, as far as there is room, and answers
 the rest with ENOSPC; names and truncations take no room. A *read-only* one answers every change with EROFS. On a
@@ -9,6 +9,10 @@ as before, and no later fsync writes them down (Rebello et al., "Can Application
 ATC 2020). A journaled disk keeps them, and the next fsync that does not fail makes them durable.
 
 Here a process learns of all this in the call itself, and the node decides what becomes of it. One that raises ends.
+
+An fsync that *lies* is answered as if it had synced, and syncs nothing: the next loss of power may take all that was
+written since. *Damage* is met by the next process that reads the files (`latent_damage`). A mended disk holds again
+what was written.
 """
 
 from __future__ import annotations
@@ -18,8 +22,9 @@ import os
 from collections.abc import Callable
 
 from faultline.harness.world.faults import DiskState
-from faultline.harness.world.simulated.storage import Disk
-from faultline.harness.world.weather import uniform
+from faultline.harness.world.simulated.latent_damage import Damage, LatentDamage
+from faultline.harness.world.simulated.storage import Disk, DiskSync
+from faultline.harness.world.weather import salt, uniform
 
 __all__ = ["FailingDisk"]
 
@@ -36,10 +41,12 @@ class FailingDisk:
         self.state: DiskState = "well"
         self.struck = False
         self.files = disk.files
-        self.read = disk.read
-        self.begin_sync = disk.begin_sync
+        self.read: Callable[[str], bytes] = disk.read
+        self.begin_sync: Callable[[], DiskSync] = disk.begin_sync
         self.crash = disk.crash
+        self.damage = LatentDamage()
         self.syncs_fail = False
+        self.syncs_lie = False
         self.want_sync: Callable[[str], None] = disk.want_sync
         self.want_folder_sync: Callable[[], bool] = disk.want_folder_sync
 
@@ -60,9 +67,38 @@ class FailingDisk:
         self.want_sync = self._disk.want_sync
         self.want_folder_sync = self._disk.want_folder_sync
 
+    def lie_about_syncs(self) -> None:
+        """Answer every fsync that begins from now on, and sync nothing."""
+        self.syncs_lie = self.struck = True
+        self.begin_sync = lambda: _LyingSync(self._disk.begin_sync())
+
+    def sync_in_truth(self) -> None:
+        """Sync again from now on: what was answered meanwhile is durable now."""
+        if self.syncs_lie:
+            self.syncs_lie = False
+            self.begin_sync = self._disk.begin_sync
+            for file in self._disk.files():
+                self._disk.want_sync(file)
+            self._disk.want_names_again()
+            self._disk.want_folder_sync()
+            self._disk.begin_sync().finish()
+
+    def damage_data(self, damage: Damage, stream: int, now_us: int) -> None:
+        """Damage one place of what is stored, which the next process meets; do nothing while nothing is durable."""
+        if any(self._disk.durable().values()):
+            self.struck = True
+            self.damage.strike(damage, salt(stream, damage), now_us)
+
     def begin_process(self) -> None:
-        """Note that a process starts from the disk as it is now."""
-        self.struck = self.state != "well" or self.syncs_fail
+        """Note that a process starts from the disk as it is now, and meets the damage there."""
+        self.struck = self.state != "well" or self.syncs_fail or self.syncs_lie or bool(self.damage)
+        self.read = self._disk.read
+        if self.damage:
+            self.damage.meet({file: self._disk.read(file) for file in self._disk.files()})
+            self.read = self._read_medium
+
+    def _read_medium(self, file: str) -> bytes:
+        return self.damage.seen_in(file, self._disk.read(file))
 
     def append(self, file: str, data: bytes) -> None:
         if self.state == "full":
@@ -75,6 +111,8 @@ class FailingDisk:
         self._disk.append(file, data)
 
     def write(self, file: str, data: bytes) -> None:
+        if self.damage:
+            self.damage.write_over(file)
         if self.state == "full":
             self._disk.write(file, b"")
             self.append(file, data)
@@ -83,14 +121,20 @@ class FailingDisk:
 
     def truncate(self, file: str, size: int) -> None:
         self._require_writable(file)
+        if self.damage:
+            self.damage.write_over(file, size)
         self._disk.truncate(file, size)
 
     def rename(self, old: str, new: str) -> None:
         self._require_writable(old)
+        if self.damage:
+            self.damage.rename(old, new)
         self._disk.rename(old, new)
 
     def delete(self, file: str) -> None:
         self._require_writable(file)
+        if self.damage:
+            self.damage.write_over(file)
         self._disk.delete(file)
 
     def _fail_sync(self, file: str) -> None:
@@ -106,6 +150,15 @@ class FailingDisk:
     def _require_writable(self, file: str) -> None:
         if self.state == "read-only":
             raise _refusal(errno.EROFS, file)
+
+
+class _LyingSync:
+    """A sync that is answered and makes nothing durable."""
+
+    def __init__(self, sync: DiskSync) -> None:
+        self.finish = sync.pretend
+        self.put_off = sync.put_off
+        self.pretend = sync.pretend
 
 
 def _refusal(number: int, file: str) -> OSError:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from faultline.harness.world.faults import Actuator, Actuators, FaultPort, LinkQuality, one_by_one, switch, switches
 from faultline.harness.world.ports import Link, NodeId
 from faultline.harness.world.simulated.host import BuildNode, SimulatedHost
+from faultline.harness.world.simulated.latent_damage import Damage
 from faultline.harness.world.simulated.network import SimulatedNetwork
 
 __all__ = ["simulated_fault_port"]
@@ -49,6 +50,14 @@ def simulated_fault_port(hosts: Hosts, network: SimulatedNetwork, build: BuildNo
             lambda node: hosts[node].disk.fail_syncs(),
             lambda node: hosts[node].disk.syncs_fail,
             processes.allow_syncs,
+        ),
+        "disk-corrupt": processes.damaging("corrupt"),
+        "disk-lost-write": processes.damaging("lost"),
+        "disk-misdirect": processes.damaging("misdirected"),
+        "disk-lying-fsync": switch(
+            lambda node: hosts[node].disk.lie_about_syncs(),
+            lambda node: hosts[node].disk.syncs_lie,
+            processes.sync_in_truth,
         ),
         "clock-step": one_by_one(
             lambda node, delta_us: hosts[node].clock.step(delta_us),
@@ -116,6 +125,26 @@ class _Processes:
         if host.disk.syncs_fail:
             host.disk.allow_syncs()
             self.restart(node)
+
+    def damaging(self, damage: Damage) -> Actuator[NodeId, bool]:
+        """Return the actuator that damages stored data."""
+        return switch(
+            lambda node: self._hosts[node].damage_disk(damage),
+            lambda node: bool(self._hosts[node].disk.damage),
+            self.restore_data,
+        )
+
+    def restore_data(self, node: NodeId) -> None:
+        """Put back on the disk what was written, and start the node when it has ended of the damage."""
+        host = self._hosts[node]
+        if host.disk.damage:
+            host.disk.damage.mend()
+            if host.ended_by_itself:
+                self.restart(node)
+
+    def sync_in_truth(self, node: NodeId) -> None:
+        """Let fsyncs sync again, and make durable what they answered for."""
+        self._hosts[node].disk.sync_in_truth()
 
     def power_off(self, nodes: Sequence[NodeId]) -> None:
         """End all `nodes` in the same moment, and lose what was not synced."""

@@ -15,6 +15,7 @@ from typing import Any
 from faultline.harness.world.ports import Node, NodeId, Storage
 from faultline.harness.world.simulated.clock import SimulatedClock
 from faultline.harness.world.simulated.failing_disk import FailingDisk
+from faultline.harness.world.simulated.latent_damage import Damage
 from faultline.harness.world.simulated.network import SimulatedNetwork
 from faultline.harness.world.simulated.scheduler import Scheduler
 from faultline.harness.world.simulated.storage import Disk, DiskSync, SimulatedDisk
@@ -90,6 +91,7 @@ class SimulatedHost:
         self.trace = trace.port(name)
         self.node: Node | None = None
         self.incarnation = 0
+        self.ended_by_itself = False
         self.paused = False
         self.deferred: list[tuple[Callable[..., None], tuple[Any, ...]]] = []
         self.on_crash: Callable[[str, BaseException], None] = _raise
@@ -107,6 +109,8 @@ class SimulatedHost:
         """Start the process: a node with empty memory over what the disk still holds."""
         assert self.node is None, f"{self.node_id} already runs"
         self.disk.begin_process()
+        self.storage = _StoragePort(self)
+        self.ended_by_itself = False
         self.node = build(self)
         self.guard(self.node.start)
 
@@ -169,6 +173,7 @@ class SimulatedHost:
 
     def _die_of(self, error: BaseException) -> None:
         self.kill()
+        self.ended_by_itself = True
         self.on_crash(self.node_id, error)
 
     def send(self, to: NodeId, message: Any) -> None:
@@ -223,6 +228,10 @@ class SimulatedHost:
         if self._sync_hangs:
             self._sync_hangs = False
             self.scheduler.at(self.scheduler.now_us, self.end_sync, self.incarnation)
+
+    def damage_disk(self, damage: Damage) -> None:
+        """Damage a place of what is durable on the disk."""
+        self.disk.damage_data(damage, self._disk_salt, self.scheduler.now_us)
 
     def syncs_now(self, incarnation: int) -> bool:
         """Return whether the fsync that this incarnation began may end now."""

@@ -150,6 +150,10 @@ class PageCacheDisk:
         found = self._names.get(file)
         return bytes(found.content) if found else b""
 
+    def durable(self) -> dict[str, bytes]:
+        """Return the durable content of the files whose names are durable."""
+        return {name: inode.durable for name, inode in self._durable_names.items() if self._names.get(name) is inode}
+
     def append(self, file: str, data: bytes) -> None:
         inode = self._open(file)
         inode.change(self._asked, len(inode.content), data)
@@ -211,6 +215,10 @@ class PageCacheDisk:
                 inode.settle(barrier)
             else:
                 self._settle_names(sum(1 for change in self._name_changes if change.stamp < barrier))
+
+    def pretend(self, number: int) -> None:
+        """End the syncs that were wanted, up to the one of that number, and write nothing to the disk."""
+        self._wanted = [wanted for wanted in self._wanted if wanted[0] > number]
 
     def crash(self, stream_salt: int, now_us: int, *, process_only: bool = False) -> None:
         """Lose the process, and the page cache with it unless the power stays."""
@@ -291,6 +299,9 @@ class CachedSync:
 
     def finish(self) -> None:
         self._disk.settle(self._number)
+
+    def pretend(self) -> None:
+        self._disk.pretend(self._number)
 
     def put_off(self) -> None:
         self._disk.want_names_again()

@@ -23,12 +23,18 @@ class DiskSync(Protocol):
     def finish(self) -> None:
         """Make durable what the sync covers."""
 
+    def pretend(self) -> None:
+        """End, and make nothing durable."""
+
     def put_off(self) -> None:
         """Cancel this sync: the next one makes its data durable too."""
 
 
 class Disk(Files, Protocol):
     """The files of one node, kept over crashes. `Storage` calls reach it through the node's outbox."""
+
+    def durable(self) -> dict[str, bytes]:
+        """Return the content on the medium of each file whose name is there too, as its last sync left it."""
 
     def want_sync(self, file: str) -> None:
         """Remember that `file` is to be made durable by the next sync."""
@@ -108,6 +114,12 @@ class SimulatedDisk:
         found = self._names.get(file)
         return found.content() if found else b""
 
+    def durable(self) -> dict[str, bytes]:
+        """Return the durable content of the files whose names are durable."""
+        return {
+            name: bytes(file.durable) for name, file in self._durable_names.items() if self._names.get(name) is file
+        }
+
     def append(self, file: str, data: bytes) -> None:
         found = self._names.get(file)
         if found is None:
@@ -179,6 +191,9 @@ class Sync:
         for file, count in self._files:
             file.settle(count)
         self._disk._durable_names = self._names
+
+    def pretend(self) -> None:
+        """Leave all as it is; `want_sync` asks for the same changes again."""
 
     def put_off(self) -> None:
         disk = self._disk

@@ -11,14 +11,23 @@ A record of a log file is a length, a checksum and the payload. The checksum als
 salt of the file and the position in it), for three reasons: a run of zero bytes is not a valid record, a record image
 inside a client's value is not taken for one when a torn file is searched, and a record at the wrong place is noticed.
 
-Records make the two ways a log can be damaged distinguishable (write-ahead log, WAL-R10). No valid record after the
-first invalid byte: a torn write, which was not acknowledged. A valid record after it: stored data has changed. There is
-one exception. A disk may write later bytes before earlier ones, so that a crash leaves a hole of zeros before a valid
-record. Such a record was not acknowledged either.
+Records make the two ways a log can be damaged distinguishable (write-ahead log, WAL-R10). A torn write was not
+acknowledged; stored data that changed may have been. The two differ:
+
+- A crash loses the end of a file, or whole units of it, which then read as zeros. A record that has all its bytes, none
+  of its units being zeros, was written whole, and its checksum fits unless stored data changed: in the last record too.
+- A record that reaches beyond the end of the file was torn, unless its checksum fits for a shorter one: then its length
+  has changed.
+- Of other invalid bytes, a valid record after them says that stored data changed. There is one exception. A disk may
+  write later bytes before earlier ones, so that a crash leaves a hole of zeros before a valid record. Such a record was
+  not acknowledged either.
+
+A lost write looks like a torn one, and two changes of one record may: a log alone cannot tell (Alagappan et al.).
 
 Sources: Patterns of Distributed Systems ch. 3, "Implementation considerations"; Pillai et al., "All File Systems Are
 Not Created Equal" (OSDI 2014) on the traces that a crash leaves of an append; `isTornEntry` in etcd's
-`wal/decoder.go`, which takes a record with a sector of zeros for torn; the magic numbers of etcd's and SQLite's files.
+`wal/decoder.go`, which takes a record with a sector of zeros for torn, and any other for changed; Alagappan et al.,
+"Protocol-Aware Recovery for Consensus-Based Storage" (FAST 2018) 3.3; the magic numbers of etcd's and SQLite's files.
 """
 
 from __future__ import annotations
@@ -135,15 +144,51 @@ def was_torn(data: bytes, salt: int, position: int) -> bool:
 
     False means that stored bytes changed. A changed record that holds a whole unit of zeros is taken for a torn one.
     """
+    if _was_written_whole(data, salt, position):
+        return False
     following = next_record(data, salt, position)
     if following < 0:
         return True
-    for start in (position, *range((position // WRITE_UNIT_BYTES + 1) * WRITE_UNIT_BYTES, following, WRITE_UNIT_BYTES)):
-        end = (start // WRITE_UNIT_BYTES + 1) * WRITE_UNIT_BYTES
+    for start in (position, *range(_next_unit(position), following, WRITE_UNIT_BYTES)):
+        end = _next_unit(start)
         # A record with a payload does not begin with four zeros, and a unit that holds a valid record was written.
         if end - start >= _LENGTH_BYTES and end <= following and not any(data[start:end]):
             return True
     return False
+
+
+def _was_written_whole(data: bytes, salt: int, position: int) -> bool:
+    """Return whether all bytes of the invalid record at `position` reached the disk, so that they changed there."""
+    room = len(data) - position - HEADER_BYTES
+    if room < 0:
+        return False
+    length, checksum = _HEADER.unpack_from(data, position)
+
+    def fits(other: int) -> bool:
+        payload = data[position + HEADER_BYTES : position + HEADER_BYTES + other]
+        return bool(crc32(payload, crc32(_PLACE.pack(salt, position, other))) == checksum)
+
+    first = _next_unit(position) - position
+    if first < _LENGTH_BYTES and not any(data[position : position + first]):
+        # The unit that holds the first bytes of the length may be lost: the record was longer then.
+        step = 1 << 8 * (_LENGTH_BYTES - first)
+        if any(fits(longer) for longer in range(length + step, room + 1, step)):
+            return False
+    if length <= room:
+        return not _lacks_a_unit(data, position, position + HEADER_BYTES + length)
+    return any(fits(shorter) for shorter in range(1, room + 1))
+
+
+def _lacks_a_unit(data: bytes, position: int, end: int) -> bool:
+    """Return whether a unit between `position` and `end` holds zeros; the length of a record begins with some."""
+    first = _next_unit(position)
+    if first - position >= _LENGTH_BYTES and not any(data[position : min(first, end)]):
+        return True
+    return any(not any(data[start : min(_next_unit(start), end)]) for start in range(first, end, WRITE_UNIT_BYTES))
+
+
+def _next_unit(position: int) -> int:
+    return (position // WRITE_UNIT_BYTES + 1) * WRITE_UNIT_BYTES
 
 
 def next_record(data: bytes, salt: int, position: int) -> int:

@@ -18,8 +18,8 @@ one vote per node and generation.
 
 *Tolerates.* Kill at any moment, a torn last record (its vote was never sent), repeated vote requests of one candidate.
 
-*Does not tolerate.* A disk that loses flushed records: the node may then vote twice. A changed record followed by
-valid ones is `CorruptLog`.
+*Does not tolerate.* A disk that loses flushed records: the node may then vote twice. A changed record is `CorruptLog`,
+the last one too, so that a vote that was told is never dropped as torn.
 
 *Workloads.* `register` with pauses, partitions and kills that force elections.
 
@@ -28,7 +28,7 @@ valid ones is `CorruptLog`.
 *Planted bugs.* `vote-twice` (LDR-M6) overrides `_may_vote`, `forget-votes` (GEN-M3) `_persist`, as do `vote-not-synced`
 (GEN-M10), `vote-overwritten-in-place` (GEN-M8) and `vote-renamed-without-folder-sync` (GEN-M9); `old-leader-obeyed`
 (GEN-M1), `old-heartbeats-obeyed` (GEN-M2) and `own-generation-on-entries` (GEN-M4) ignore the number elsewhere.
-GEN-M8 and GEN-M9 are subclasses in the tests.
+GEN-M8, GEN-M9 and GEN-M11 are subclasses in the tests.
 
 Sources: Patterns of Distributed Systems ch. 11; Ongaro and Ousterhout, "In Search of an Understandable Consensus
 Algorithm" (2014) §5.1-5.2; Lamport, "Time, Clocks, and the Ordering of Events" (1978). Zab calls it epoch, Kafka
@@ -86,7 +86,7 @@ class GenerationClock:
         data = self._storage.read(self._file)
         positions, self._size = record_positions(data, _SALT)
         if self._size < len(data):
-            if not was_torn(data, _SALT, self._size):
+            if not self._was_torn(data):
                 raise CorruptLog(f"{self._file}: the record at byte {self._size} changed after it was written.")
             self._storage.truncate(self._file, self._size)
         if data:
@@ -119,6 +119,10 @@ class GenerationClock:
         """Take the next generation, voting for `candidate` (this node itself), and return it."""
         self._set(self.generation + 1, candidate)
         return self.generation
+
+    def _was_torn(self, data: bytes) -> bool:
+        """Return whether a crash left the invalid end of `data`; else a promise that was told has changed."""
+        return was_torn(data, _SALT, self._size)
 
     def _may_vote(self, generation: int, candidate: str) -> bool:
         if generation == self.generation:

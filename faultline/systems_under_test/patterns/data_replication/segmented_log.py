@@ -17,11 +17,12 @@ reached the limit, unless the log was truncated in it. SEG-I5 the entries that a
 file that is empty or torn is used again or removed. Files in the same folder that are not segments. Entries larger
 than the limit. A file that cannot be deleted: it stays, and the log with it.
 
-*Does not tolerate.* A changed or missing record followed by valid ones, in the same file or a later one: `CorruptLog`.
+*Does not tolerate.* A changed record, the last one too, or a missing one before valid ones, in the same file or a later
+one: `CorruptLog`.
 A file of another program or of a later version under a segment's name: `ForeignLog`, `FutureLogVersion`. All are left
 as they are. A changed record with 64 zero bytes in it is taken for a hole that a crash left, and what follows is
-dropped. A changed *last* record looks like a torn write and is dropped (Alagappan et al., "Protocol-Aware Recovery",
-FAST 2018, tell the two apart, and this log does not). A last file that vanished looks like a log that ended before it.
+dropped, and so is a last record that was answered for and never written (Alagappan et al., "Protocol-Aware Recovery",
+FAST 2018, tell that from a torn one). A last file that vanished looks like a log that ended before it.
 A disk that makes a new file's name durable before an earlier `fsync`. A failed write: the log refuses all further ones
 until it is recovered (WAL-R16), as the content of the disk is unknown.
 
@@ -29,7 +30,8 @@ until it is recovered (WAL-R16), as the content of the disk is unknown.
 
 *Checkers.* Linearizability: an entry lost at a boundary is a lost write. Invariants LOG-I1, LOG-I2 and LWM-I2.
 
-*Planted bugs.* `roll-without-flush` (SEG-M4), `recovered-not-synced` (SEG-M7), `segment-name-not-synced` (SEG-M8).
+*Planted bugs.* `damage-taken-for-torn` (WAL-M12), `only-last-checksum-compared` (WAL-M13), `roll-without-flush`
+(SEG-M4), `recovered-not-synced` (SEG-M7), `segment-name-not-synced` (SEG-M8).
 SEG-M1 to SEG-M6 are also subclasses in the tests, each beside the correct log; all but SEG-M4 break any run's first
 restart, so no system carries them. A journaled disk hides SEG-M7 to SEG-M12; the tests break the log with each on a
 disk behind a page cache.

@@ -20,8 +20,8 @@ does not change its length.
 during recovery. A failing disk, in the sense that its failure is never hidden: memory is unchanged, the caller gets an
 error and the log refuses further writes.
 
-*Does not tolerate.* A changed record in the middle: `CorruptLog`, the node refuses to start. A disk that loses data
-that it called flushed. Duplicate commands are entries like any others; ignoring them is the idempotent receiver's work.
+*Does not tolerate.* A changed record: `CorruptLog`, the node refuses to start. A disk that loses data that it called
+flushed. Duplicate commands are entries like any others; ignoring them is the idempotent receiver's work.
 
 *Workloads.* `register` with kill and restart of one, a majority or all nodes.
 

@@ -5,14 +5,15 @@ no other has a copy of what it loses, and lets its disk fail; `power-loss` takes
 They break consistent-core for good: never use them outside the harness.
 
 Sources: Pillai et al., "All File Systems Are Not Created Equal" (OSDI 2014); Zheng et al., "Torturing Databases for Fun
-and Profit" (OSDI 2014); Rebello et al., "Can Applications Recover from fsync Failures?" (USENIX ATC 2020).
+and Profit" (OSDI 2014); Rebello et al., "Can Applications Recover from fsync Failures?" (USENIX ATC 2020); Alagappan et
+al., "Protocol-Aware Recovery for Consensus-Based Storage" (FAST 2018).
 """
 
 from __future__ import annotations
 
 from contextlib import suppress
 
-from faultline.systems_under_test.patterns.data_replication.file_format import HEADER_BYTES
+from faultline.systems_under_test.patterns.data_replication.file_format import HEADER_BYTES, read_record
 from faultline.systems_under_test.patterns.data_replication.generation_clock import GenerationClock
 from faultline.systems_under_test.patterns.data_replication.segmented_log import Segment, SegmentedLog
 from faultline.systems_under_test.patterns.data_replication.snapshot_store import SnapshotStore
@@ -36,6 +37,7 @@ _VOTES = BUGS.group(
 _SNAPSHOTS = BUGS.group(
     campaign="power-loss", pattern="low-water-mark", caught_by=("LWM-I1", "LWM-I2", "node-crash", *_LOST)
 )
+_DAMAGE = BUGS.group(campaign="corruption", pattern="write-ahead-log", caught_by=(*_LOST, "LOG-I8", "GEN-I2"))
 
 
 @BUGS.plant("recovered-not-synced", "SEG-M7", part="segmented_log", caught_by=("node-crash", *_LOST))
@@ -155,3 +157,28 @@ class _SnapshotNotSynced(Compaction):
     """
 
     snapshot_store = _NothingSynced
+
+
+@_DAMAGE.plant("damage-taken-for-torn", "WAL-M12", part="segmented_log")
+class _DamageTakenForTorn(SegmentedLog):
+    """A record that changed on the disk is taken for the torn end of the log, and is cut off with all that follow it.
+
+    Shows as: acknowledged writes are gone from one server, and a leader that lacks them is elected.
+    """
+
+    def _was_torn(self, data: bytes, base: int, position: int) -> bool:
+        return True
+
+
+@_DAMAGE.plant("only-last-checksum-compared", "WAL-M13", part="segmented_log")
+class _OnlyLastChecksumCompared(SegmentedLog):
+    """A checksum is compared for the last record of a file alone, as only this one can be torn.
+
+    Shows as: a record that changed on the disk is executed as it reads now, on one server and not on the others.
+    """
+
+    @staticmethod
+    def _payload(data: bytes, salt: int, position: int) -> bytes | None:
+        start = position + HEADER_BYTES
+        length = int.from_bytes(data[position : position + 4], "big")
+        return data[start : start + length] if 0 < length < len(data) - start else read_record(data, salt, position)

@@ -120,6 +120,7 @@ class ConsistentCore:
         "consistent-core",
     )
     functions = FUNCTIONS
+    detected_damage = frozenset({"disk-corrupt"})
     # A command that no batch can hold is refused for good, and batches that wait for long never catch up with clients.
     # A leader that collects needs three other options to fit; drawn alone, it would be refused again and again.
     # The wire came later: drawn with the others, it would change what every seed has drawn before.
