@@ -258,8 +258,8 @@ BUGS = (
         name="unread-writes-suffice",
         breaks="Objects that nothing read after the heal count as read.",
         place="faultline.harness.exposure:unread_after",
-        before="if each not in read]",
-        after="if each in ()]",
+        before="if last_read_us.get(each, -1) < max(healed_us, written_us)",
+        after="if last_read_us.get(each, -1) < 0 > written_us",
         caught_by=_VACUOUS,
     ),
     HarnessBug(
