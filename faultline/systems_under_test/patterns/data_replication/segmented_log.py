@@ -22,7 +22,8 @@ one: `CorruptLog`.
 A file of another program or of a later version under a segment's name: `ForeignLog`, `FutureLogVersion`. All are left
 as they are. A changed record with 64 zero bytes in it is taken for a hole that a crash left, and what follows is
 dropped, and so is a last record that was answered for and never written (Alagappan et al., "Protocol-Aware Recovery",
-FAST 2018, tell that from a torn one). A last file that vanished looks like a log that ended before it.
+FAST 2018, tell that from a torn one). A torn record of 256 bytes or more that lost two units, one with the first bytes
+of its length, is taken for a changed one. A last file that vanished looks like a log that ended before it.
 A disk that makes a new file's name durable before an earlier `fsync`. A failed write: the log refuses all further ones
 until it is recovered (WAL-R16), as the content of the disk is unknown.
 
