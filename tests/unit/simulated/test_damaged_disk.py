@@ -117,10 +117,16 @@ def test_damage_follows_its_file_to_another_name(kind) -> None:
 
 
 @DISKS
-def test_an_empty_disk_has_nothing_to_damage(kind) -> None:
+def test_damage_of_an_empty_disk_waits_for_the_process_that_finds_something_stored(kind) -> None:
     disk = FailingDisk(kind(), 7)
     disk.damage_data("corrupt", 3, 1)
-    assert not disk.damage
+    disk.begin_process()
+    disk.append("log", CONTENT)
+    assert disk.damage and disk.read("log") == CONTENT
+    disk.begin_process()
+    assert sum(one != other for one, other in zip(disk.read("log"), CONTENT, strict=True)) == 1
+    disk.damage.mend()
+    assert not disk.damage and disk.read("log") == CONTENT
 
 
 @DISKS

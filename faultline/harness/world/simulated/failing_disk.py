@@ -84,10 +84,9 @@ class FailingDisk:
             self._disk.begin_sync().finish()
 
     def damage_data(self, damage: Damage, stream: int, now_us: int) -> None:
-        """Damage one place of what is stored, which the next process meets; do nothing while nothing is durable."""
-        if any(self._disk.durable().values()):
-            self.struck = True
-            self.damage.strike(damage, salt(stream, damage), now_us)
+        """Damage one place of what is stored, which the next process that finds something stored meets."""
+        self.struck = True
+        self.damage.strike(damage, salt(stream, damage), now_us)
 
     def begin_process(self) -> None:
         """Note that a process starts from the disk as it is now, and meets the damage there."""

@@ -150,10 +150,6 @@ class PageCacheDisk:
         found = self._names.get(file)
         return bytes(found.content) if found else b""
 
-    def durable(self) -> dict[str, bytes]:
-        """Return the durable content of the files whose names are durable."""
-        return {name: inode.durable for name, inode in self._durable_names.items() if self._names.get(name) is inode}
-
     def append(self, file: str, data: bytes) -> None:
         inode = self._open(file)
         inode.change(self._asked, len(inode.content), data)

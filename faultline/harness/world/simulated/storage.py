@@ -33,9 +33,6 @@ class DiskSync(Protocol):
 class Disk(Files, Protocol):
     """The files of one node, kept over crashes. `Storage` calls reach it through the node's outbox."""
 
-    def durable(self) -> dict[str, bytes]:
-        """Return the content on the medium of each file whose name is there too, as its last sync left it."""
-
     def want_sync(self, file: str) -> None:
         """Remember that `file` is to be made durable by the next sync."""
 
@@ -113,12 +110,6 @@ class SimulatedDisk:
     def read(self, file: str) -> bytes:
         found = self._names.get(file)
         return found.content() if found else b""
-
-    def durable(self) -> dict[str, bytes]:
-        """Return the durable content of the files whose names are durable."""
-        return {
-            name: bytes(file.durable) for name, file in self._durable_names.items() if self._names.get(name) is file
-        }
 
     def append(self, file: str, data: bytes) -> None:
         found = self._names.get(file)
