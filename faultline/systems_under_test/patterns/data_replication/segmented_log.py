@@ -18,14 +18,13 @@ file that is empty or torn is used again or removed. Files in the same folder th
 than the limit. A file that cannot be deleted: it stays, and the log with it.
 
 *Does not tolerate.* A changed record, the last one too, or a missing one before valid ones, in the same file or a later
-one: `CorruptLog`.
-A file of another program or of a later version under a segment's name: `ForeignLog`, `FutureLogVersion`. All are left
-as they are. A changed record with 64 zero bytes in it is taken for a hole that a crash left, and what follows is
-dropped, and so is a last record that was answered for and never written (Alagappan et al., "Protocol-Aware Recovery",
-FAST 2018, tell that from a torn one). A torn record of 256 bytes or more that lost two units, one with the first bytes
-of its length, is taken for a changed one. A last file that vanished looks like a log that ended before it.
-A disk that makes a new file's name durable before an earlier `fsync`. A failed write: the log refuses all further ones
-until it is recovered (WAL-R16), as the content of the disk is unknown.
+one: `CorruptLog`. A file of another program or of a later version under a segment's name: `ForeignLog`,
+`FutureLogVersion`. All are left as they are. A changed record with 64 zero bytes in it is taken for a hole that a crash
+left, and what follows is dropped, and so is a last record that was answered for and never written (Alagappan et al.,
+"Protocol-Aware Recovery", FAST 2018, tell that from a torn one). A torn record of 256 bytes or more that lost two
+units, one with the first bytes of its length, is taken for a changed one. A last file that vanished looks like a log
+that ended before it. A disk that makes a new file's name durable before an earlier `fsync`. A failed write: the log
+refuses all further ones until it is recovered (WAL-R16), as the content of the disk is unknown.
 
 *Workloads.* `register`, with kill and restart.
 
