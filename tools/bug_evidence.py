@@ -55,7 +55,7 @@ __all__ = [
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT / "docs" / "reference" / "planted-bugs.jsonl"
 UNTAILORED = ROOT / "docs" / "reference" / "untailored-campaigns.jsonl"
-"""What the default campaign of each system finds of its planted bugs: `tools/untailored_evidence.py`."""
+"""The finds of the default campaign of each system among its planted bugs: `tools/untailored_evidence.py`."""
 DETECTION = ROOT / "faultline" / "systems_under_test" / "patterns" / "detection.jsonl"
 """The part of it in an installed package: one line a planted bug."""
 

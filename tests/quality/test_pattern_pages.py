@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
+
+import bug_evidence as evidence
+import pattern_pages
+
+from faultline.systems_under_test.patterns.catalogue import PATTERNS, Pattern
+from faultline.systems_under_test.patterns.requirement_rows import load_requirements
+
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools"))
-
-import bug_evidence as evidence  # noqa: E402 – after the path
-import pattern_pages  # noqa: E402
-
-from faultline.systems_under_test.patterns.catalogue import PATTERNS, Pattern  # noqa: E402
-from faultline.systems_under_test.patterns.requirement_rows import load_requirements  # noqa: E402
-
 IMPLEMENTED = [pattern for pattern in PATTERNS if pattern.module]
 
 

@@ -10,14 +10,13 @@ from typing import Any
 import msgspec
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 
-import bug_evidence as evidence  # noqa: E402 – after the path
-import record_evidence  # noqa: E402
-import untailored_evidence  # noqa: E402
+import bug_evidence as evidence
+import record_evidence
+import untailored_evidence
 
-from faultline.harness.system import PlantedBug  # noqa: E402
+from faultline.harness.system import PlantedBug
 
 RECORD = "run: make campaign (it goes on where it stopped; ARGS='--system NAME' for one system)"
 

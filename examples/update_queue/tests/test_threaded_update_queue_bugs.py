@@ -13,7 +13,7 @@ from update_queue.threaded_update_queue import ThreadedUpdateQueue, WhenFull
 from update_queue.work_queues import BoundedWorkQueue, QueueFull, UnboundedWorkQueue
 
 AT_ONCE_S = 0.05
-"""How long a planted bug is given to show that it never answers."""
+"""The time after which a queue with a planted bug counts as one that never answers."""
 
 
 def no_update_is_lost(queue_type: type[Any]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 from random import Random
+from typing import Any
 
 from faultline.campaign.guided.archive import Archive
 from faultline.campaign.guided.signal import EventPairs, Signal, read_signals, write_signals
@@ -12,8 +13,8 @@ from faultline.campaign.guided.signal import EventPairs, Signal, read_signals, w
 CELL = "system/register/kill"
 
 
-def signal(seed: int, *pairs: str, **values: object) -> Signal:
-    return Signal(seed=seed, run_id=f"run-{seed}", pairs=pairs, **values)  # type: ignore[arg-type] # values by name
+def signal(seed: int, *pairs: str, **values: Any) -> Signal:
+    return Signal(seed=seed, run_id=f"run-{seed}", pairs=pairs, **values)
 
 
 def test_events_are_paired_at_one_node_and_each_pair_is_told_once() -> None:

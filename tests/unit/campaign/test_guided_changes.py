@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from msgspec import UNSET
 from msgspec.structs import replace
@@ -18,8 +20,8 @@ from faultline.registry import resolve
 SEEDS = range(1_000, 1_012)
 
 
-def request(seed: int, **values: object) -> RunRequest:
-    given: dict[str, object] = {
+def request(seed: int, **values: Any) -> RunRequest:
+    given: dict[str, Any] = {
         "system": "consistent-core",
         "workload": "register",
         "faults": ("leadership", "durability", "clocks"),
@@ -28,7 +30,7 @@ def request(seed: int, **values: object) -> RunRequest:
         "universe": "drawn",
         "held": ("operations",),
     }
-    return RunRequest(seed=seed, **given | values)  # type: ignore[arg-type] # values by name
+    return RunRequest(seed=seed, **given | values)
 
 
 def parts_and_parent(**values: object) -> tuple[Parts, Plan]:

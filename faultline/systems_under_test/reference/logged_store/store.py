@@ -45,7 +45,7 @@ class NewestValues(MutableMapping[str, str]):
         self.versions.delete(key, self.version)
 
     def __iter__(self) -> Iterator[str]:
-        return (key for key in self.versions.keys() if key in self)  # noqa: SIM118 - these are no keys of a dict
+        return filter(self.__contains__, self.versions.keys())
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
