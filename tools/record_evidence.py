@@ -159,17 +159,17 @@ def retold(wanted: Wanted, record: Record) -> Record | None:
 
 
 def _retell_all(options: argparse.Namespace) -> bool:
-    """Retell every record with a checker's finding; return False when one of them is not found any more."""
+    """Retell every record with a finding; return False when one of them is not found any more."""
     records, missed = read_records(), []
     for wanted in all_wanted(options):
         record = records.get(wanted.place.key)
-        if record is None or not record.finding or record.finding.startswith("invariants/"):
+        if record is None or not record.finding:
             continue
         again = retold(wanted, record)
         if again is None:
             missed.append(record)
         elif again != record:
-            print(f"{record.cell}: {record.finding} is now {again.finding}", flush=True)
+            print(f"{record.cell}: {record.finding} is now {again.finding}: {again.sentence}", flush=True)
             write_records({**read_records(), again.key: again}.values())
     for record in missed:
         print(f"{record.cell}: seed {record.first_seed} finds nothing now; measure it with --again")

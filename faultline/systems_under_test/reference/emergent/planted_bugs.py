@@ -50,7 +50,7 @@ class _ClaimRefused(EmergentNode):
         return super()._may_remove(membership, gone) and (self.is_coordinator or set(gone) <= older)
 
 
-@BUGS.plant("everybody-removes", "EL-M3", part="node")
+@BUGS.plant("members-remove-each-other", "EL-M3", part="node")
 class _AllMembersRemove(EmergentNode):
     """Every member removes the others that it finds silent.
 
