@@ -54,7 +54,7 @@ from faultline.harness.system import NodeSystem
 from faultline.harness.verdict import Verdict
 from faultline.power.worker import INVARIANTS
 
-__all__ = ["RARE", "main", "measured", "rare"]
+__all__ = ["RARE", "leave_interrupts_alone", "main", "measured", "rare"]
 
 _SEEDS_PER_TASK = 20
 
@@ -230,7 +230,7 @@ def _record_all(options: argparse.Namespace) -> bool:
     records = read_records()
     asked = rare(options, records) if options.rare else all_wanted(options)
     due = islice((one for one in asked if options.again or options.rare or _is_due(one, records)), options.cells)
-    executor = ProcessPoolExecutor(options.jobs, mp_context=get_context("spawn"), initializer=_leave_interrupts_alone)
+    executor = ProcessPoolExecutor(options.jobs, mp_context=get_context("spawn"), initializer=leave_interrupts_alone)
     try:
         for wanted in due:
             record = measured(wanted, executor)
@@ -257,7 +257,7 @@ def rare(options: argparse.Namespace, records: dict[tuple[str, str, str, str], R
             yield wanted._replace(runs=options.bugs if is_short else record.runs)
 
 
-def _leave_interrupts_alone() -> None:
+def leave_interrupts_alone() -> None:
     """Ignore Ctrl-C in a worker: it is for the process that hands out the work."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import signal
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -23,7 +22,7 @@ from itertools import islice
 from multiprocessing import get_context
 
 from bug_evidence import Untailored, bugs, read_untailored, reference_systems, write_untailored
-from record_evidence import RARE
+from record_evidence import RARE, leave_interrupts_alone
 from universe_power import requests_of
 
 from faultline.campaign.engine import default_engine
@@ -81,7 +80,7 @@ def main(arguments: Sequence[str]) -> int:
         print("Nothing is due: no planted bug has that name, or all are recorded; --again measures them anew.")
         return 0
     limits = (options.runs, options.rare_runs, options.seconds)
-    executor = ProcessPoolExecutor(options.jobs, mp_context=get_context("spawn"), initializer=_leave_interrupts_alone)
+    executor = ProcessPoolExecutor(options.jobs, mp_context=get_context("spawn"), initializer=leave_interrupts_alone)
     try:
         for task in as_completed([executor.submit(measured, system, bug, *limits) for system, bug in due]):
             one = task.result()
@@ -118,11 +117,6 @@ def _due(options: argparse.Namespace) -> Iterator[tuple[str, str]]:
             is_asked = (not options.system or key[0] in options.system) and (not options.bug or key[1] in options.bug)
             if is_asked and (options.again or key not in known):
                 yield key
-
-
-def _leave_interrupts_alone() -> None:
-    """Ignore Ctrl-C in a worker: it is for the process that hands out the work."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ from faultline.systems_under_test.reference.follower_reads.messages import (
     NOT_HEARD,
     OFFSET_NOT_AVAILABLE,
     OFFSET_OUT_OF_RANGE,
-    VERSION_COMPACTED,
     FollowerRead,
     ReplicaPing,
     ReplicaPong,
@@ -24,6 +23,7 @@ from faultline.systems_under_test.reference.shared.client_messages import (
     RedirectToLeader,
     RegisterClientResponse,
 )
+from faultline.systems_under_test.reference.shared.key_commands import VERSION_COMPACTED
 
 MS = 1_000
 

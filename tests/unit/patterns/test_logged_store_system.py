@@ -16,8 +16,6 @@ from faultline.systems_under_test.reference.logged_store.client import server_of
 from faultline.systems_under_test.reference.logged_store.invariants import logged_store_invariants
 from faultline.systems_under_test.reference.logged_store.messages import (
     FULL_QUEUE,
-    VERSION_COMPACTED,
-    WRONG_KIND_OF_VALUE,
     AddToValue,
     CommandApplied,
     ReadValue,
@@ -27,6 +25,7 @@ from faultline.systems_under_test.reference.logged_store.messages import (
 )
 from faultline.systems_under_test.reference.logged_store.options import OPTIONS, LoggedStoreSettings
 from faultline.systems_under_test.reference.logged_store.system import LoggedStoreSystem
+from faultline.systems_under_test.reference.shared.key_commands import VERSION_COMPACTED, WRONG_KIND_OF_VALUE
 from faultline.testing.fake_ports import FakePorts
 from faultline.testing.memory_storage import MemoryStorage
 

@@ -28,7 +28,6 @@ from faultline.systems_under_test.patterns.data_replication.replica_selection im
 from faultline.systems_under_test.reference.follower_reads.messages import (
     OFFSET_OUT_OF_RANGE,
     REFUSALS,
-    VERSION_COMPACTED,
     FollowerRead,
     ReplicaPing,
     ReplicaPong,
@@ -41,6 +40,7 @@ from faultline.systems_under_test.reference.shared.client_messages import (
     RedirectToLeader,
     SetValue,
 )
+from faultline.systems_under_test.reference.shared.key_commands import VERSION_COMPACTED
 
 __all__ = ["READ_AFTER", "FollowerReadingClient"]
 

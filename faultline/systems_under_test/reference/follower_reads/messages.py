@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import msgspec
 
+from faultline.systems_under_test.reference.shared.key_commands import VERSION_COMPACTED
+
 __all__ = [
     "FOLLOWER_READ_MESSAGES",
     "NOT_CLOSED",
@@ -15,7 +17,6 @@ __all__ = [
     "OFFSET_OUT_OF_RANGE",
     "REFUSALS",
     "TOO_STALE",
-    "VERSION_COMPACTED",
     "WAIT_TIMEOUT",
     "FollowerRead",
     "ReadIndexRequest",
@@ -41,9 +42,6 @@ OFFSET_NOT_AVAILABLE = "offset-not-available"
 
 OFFSET_OUT_OF_RANGE = "offset-out-of-range"
 """The stamp is beyond the end of the follower's log; ask the leader."""
-
-VERSION_COMPACTED = "version-compacted"
-"""The past that the stamp points to is not kept any more; read something newer."""
 
 REFUSALS = frozenset(
     (NOT_HEARD, NOT_CLOSED, TOO_STALE, WAIT_TIMEOUT, OFFSET_NOT_AVAILABLE, OFFSET_OUT_OF_RANGE, VERSION_COMPACTED)

@@ -23,7 +23,6 @@ from faultline.systems_under_test.reference.follower_reads.messages import (
     OFFSET_NOT_AVAILABLE,
     OFFSET_OUT_OF_RANGE,
     TOO_STALE,
-    VERSION_COMPACTED,
     WAIT_TIMEOUT,
     FollowerRead,
     ReadIndexRequest,
@@ -33,6 +32,7 @@ from faultline.systems_under_test.reference.follower_reads.settings import Follo
 from faultline.systems_under_test.reference.follower_reads.stamped_store import StampedStore
 from faultline.systems_under_test.reference.raft.extension import ExtendedServer
 from faultline.systems_under_test.reference.shared.client_messages import ClientResponse
+from faultline.systems_under_test.reference.shared.key_commands import VERSION_COMPACTED
 
 __all__ = ["FollowerReadService", "PendingRead"]
 

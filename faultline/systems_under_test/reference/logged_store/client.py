@@ -22,14 +22,13 @@ from faultline.harness.outcome import UNSUPPORTED, Outcome, OutcomeRegistry, ok
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.reference.logged_store.messages import (
     FULL_QUEUE,
-    VERSION_COMPACTED,
-    WRONG_KIND_OF_VALUE,
     AddToValue,
     ReadValue,
     StoreAnswer,
     WriteValue,
 )
 from faultline.systems_under_test.reference.logged_store.options import LoggedStoreSettings
+from faultline.systems_under_test.reference.shared.key_commands import VERSION_COMPACTED, WRONG_KIND_OF_VALUE
 from faultline.systems_under_test.reference.shared.open_operation import TIMEOUT, OpenOperation
 
 __all__ = ["DEFINITE_ERRORS", "FUNCTIONS", "LoggedStoreClient", "server_of"]

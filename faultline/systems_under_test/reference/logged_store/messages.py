@@ -23,8 +23,6 @@ import msgspec
 __all__ = [
     "FULL_QUEUE",
     "MESSAGES",
-    "VERSION_COMPACTED",
-    "WRONG_KIND_OF_VALUE",
     "AddToValue",
     "CommandApplied",
     "ReadValue",
@@ -35,12 +33,6 @@ __all__ = [
 
 FULL_QUEUE = "full-queue"
 """The error of a write that was not queued; the client sends it again."""
-
-VERSION_COMPACTED = "version-compacted"
-"""The error of a read at a version that is not kept any more; the client reads something newer."""
-
-WRONG_KIND_OF_VALUE = "wrong-kind-of-value"
-"""The error of an addition to a value that is no number; nothing was added."""
 
 
 class ReadValue(msgspec.Struct, frozen=True, tag="read-value"):

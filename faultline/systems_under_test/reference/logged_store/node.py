@@ -38,8 +38,6 @@ from faultline.systems_under_test.patterns.data_replication.wal_request_consumer
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import WriteAheadLog
 from faultline.systems_under_test.reference.logged_store.messages import (
     FULL_QUEUE,
-    VERSION_COMPACTED,
-    WRONG_KIND_OF_VALUE,
     AddToValue,
     CommandApplied,
     ReadValue,
@@ -50,6 +48,7 @@ from faultline.systems_under_test.reference.logged_store.messages import (
 from faultline.systems_under_test.reference.logged_store.options import LoggedStoreSettings
 from faultline.systems_under_test.reference.logged_store.store import VersionedLoggedStore
 from faultline.systems_under_test.reference.shared.handler_table import HandlerTable
+from faultline.systems_under_test.reference.shared.key_commands import VERSION_COMPACTED, WRONG_KIND_OF_VALUE
 
 __all__ = ["LoggedStoreNode", "Parts"]
 

@@ -22,6 +22,8 @@ __all__ = [
     "FUNCTIONS",
     "INSUFFICIENT_QUANTITY",
     "NO_SUCH_ACCOUNT",
+    "VERSION_COMPACTED",
+    "WRONG_KIND_OF_VALUE",
     "AddElement",
     "AppendElement",
     "Command",
@@ -47,6 +49,9 @@ INSUFFICIENT_QUANTITY = "insufficient-quantity"
 
 NO_SUCH_ACCOUNT = "no-such-account"
 """The error code of a transfer from or to an account that the key does not hold; nothing was moved."""
+
+VERSION_COMPACTED = "version-compacted"
+"""The error code of a read in a past that is not kept any more; the client reads something newer."""
 
 WRONG_KIND_OF_VALUE = "wrong-kind-of-value"
 """The error code of a command that the value at its key cannot bear, such as an increment of a text."""
