@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from faultline.harness.conditions import weather_of
 from faultline.harness.errors import UsageError
 from faultline.harness.generator.chance import chance_of_text
-from faultline.harness.nemesis import AimablePackage, CombinedPackage, FaultPackage
+from faultline.harness.nemesis import AimablePackage, CombinedPackage, FaultPackage, StrikesRacks
 from faultline.harness.options import flat_options
 from faultline.harness.parts import Parts
 from faultline.harness.plan import Plan, PlannedFault, Weather
@@ -163,7 +163,9 @@ def _some_package(parent: Plan, change: _Change) -> tuple[str, FaultPackage | No
 
 
 def _planned(parent: Plan, package: FaultPackage, rng: Random) -> tuple[PlannedFault, ...]:
-    """Return the faults of another seed of `package`."""
+    """Return the faults of another seed of `package`, for the racks of `parent` where it has some."""
+    if parent.racks is not UNSET and isinstance(package, StrikesRacks):
+        package = package.in_racks(len(parent.racks))
     return package.plan(
         seed=rng.getrandbits(32), nodes=parent.nodes, start_us=SIMULATED_START_US, end_us=parent.heal_us
     )

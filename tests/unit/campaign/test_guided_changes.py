@@ -15,6 +15,7 @@ from faultline.harness.plan import Plan
 from faultline.harness.planning import RunRequest, changed_plan, make_plan
 from faultline.harness.run import run_simulated
 from faultline.harness.run_record import RunRecord
+from faultline.nemesis.packages import Package
 from faultline.registry import resolve
 
 SEEDS = range(1_000, 1_012)
@@ -131,3 +132,18 @@ def _until(record: RunRecord, time_us: int) -> list[tuple[int, str, int]]:
     history = record.history
     answers = zip(history.invoke_us, history.outcome, history.complete_us, strict=True)
     return [(invoked, outcome, completed) for invoked, outcome, completed in answers if 0 <= completed < time_us]
+
+
+def test_faults_that_are_added_are_planned_for_the_racks_of_the_parent(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = {"faults": ("racks",), "nodes": 5, "racks": 2, "universe": None}
+    parts, parent = parts_and_parent(**values)
+    planned, in_racks = [], Package.in_racks
+
+    def recorded(package: Package, racks: int) -> Package:
+        planned.append(racks)
+        return in_racks(package, racks)
+
+    monkeypatch.setattr(Package, "in_racks", recorded)
+    plans = [changed(parent, "fault", "", request(seed, **values), parts) for seed in SEEDS]
+    assert any(plan is not None and len(plan.faults) > len(parent.faults) for plan in plans)
+    assert set(planned) == {2}
