@@ -132,7 +132,7 @@ def exposure(record: RunRecord, access: Access, features: Iterable[str] = ()) ->
     history = record.history
     outcomes = history.outcome
     written = _last_written_us(history, access)
-    unread = unread_after(history, access, record.healed_us)
+    unread = _unread(written, history, access, record.healed_us)
     ok, fail = outcomes.count("ok"), outcomes.count("fail")
     unanswered = sum(
         outcome == "fail" and error in UNANSWERED for outcome, error in zip(outcomes, history.error, strict=True)
@@ -157,12 +157,7 @@ def unread_after(history: History, access: Access, healed_us: int) -> list[str |
 
     A read that began before the last acknowledged write was answered may miss it, and rightly so: it shows nothing.
     """
-    last_read_us = _last_read_us(history, access)
-    return [
-        each
-        for each, written_us in _last_written_us(history, access).items()
-        if last_read_us.get(each, -1) < max(healed_us, written_us)
-    ]
+    return _unread(_last_written_us(history, access), history, access, healed_us)
 
 
 def exposure_parts(figures: Mapping[str, int]) -> list[str]:
@@ -223,6 +218,11 @@ def _last_written_us(history: History, access: Access) -> dict[str | None, int]:
             for each in access.write_set(f, key, value):
                 written[each] = max(complete_us, written.get(each, 0))
     return written
+
+
+def _unread(written: Mapping[str | None, int], history: History, access: Access, healed_us: int) -> list[str | None]:
+    last_read_us = _last_read_us(history, access)
+    return [each for each, written_us in written.items() if last_read_us.get(each, -1) < max(healed_us, written_us)]
 
 
 def _last_read_us(history: History, access: Access) -> dict[str | None, int]:

@@ -257,7 +257,7 @@ BUGS = (
     HarnessBug(
         name="unread-writes-suffice",
         breaks="Objects that nothing read after the heal count as read.",
-        place="faultline.harness.exposure:unread_after",
+        place="faultline.harness.exposure:_unread",
         before="if last_read_us.get(each, -1) < max(healed_us, written_us)",
         after="if last_read_us.get(each, -1) < 0 > written_us",
         caught_by=_VACUOUS,

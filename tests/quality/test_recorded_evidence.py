@@ -39,6 +39,15 @@ def test_no_correct_system_was_ever_accused_and_each_ran_five_thousand_seeds() -
         assert sum(record.runs for record in clean if record.system == system.name) >= 5_000, RECORD
 
 
+def test_the_readme_tells_the_numbers_of_planted_bugs_correct_systems_and_their_runs() -> None:
+    readme = Path(evidence.ROOT / "README.md").read_text("utf-8")
+    systems = evidence.reference_systems()
+    clean = [record for record in evidence.read_records().values() if record.expected == "pass"]
+    assert f"| {sum(len(evidence.bugs(system)) for system in systems)} bugs are planted in" in readme
+    runs = sum(record.runs for record in clean)
+    assert f"runs of each of {len(systems)} correct systems, {runs:,} in all" in readme
+
+
 # -- the figures ------------------------------------------------------------------------------------------------------
 
 
