@@ -6,10 +6,11 @@ same few operations and faults are carried out twice, on the correct system and 
 
 from __future__ import annotations
 
+import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
@@ -19,20 +20,23 @@ from faultline.cli.output import say
 from faultline.cli.pattern_listing import WIDTH, figures_line, pattern_entry, variant_lines
 from faultline.harness.errors import UsageError
 from faultline.harness.judge import judge
-from faultline.harness.judgement import Judgement
 from faultline.harness.plan import Plan
 from faultline.harness.planning import RunRequest, make_plan
 from faultline.harness.run import run_simulated
-from faultline.harness.run_record import RunRecord
 from faultline.harness.system import PlantedBug
-from faultline.harness.verdict import Verdict
+from faultline.harness.verdict import Finding, Verdict
 from faultline.systems_under_test.patterns.lesson import Lesson, lesson_of, pattern_called
+
+if TYPE_CHECKING:
+    from faultline.reports.selection import Shown
 
 __all__ = ["command"]
 
 _SEEDS_MAX = 200
-_OPERATIONS_MAX = 8
+_OPERATIONS_MAX = (8, 4, 2)
+"""How many operations a diagram has; fewer where their messages would make it longer than `_DRAWN_MAX`."""
 _MESSAGES_MAX = 24
+_DRAWN_MAX = 60
 
 
 class _Planted(msgspec.Struct, frozen=True):
@@ -54,7 +58,7 @@ class _Planted(msgspec.Struct, frozen=True):
 def command(pattern: str, chosen: str | None, output: Path) -> int:
     """Show PATTERN (`low-water-mark`): its promise, a diagram of it at work, and a counterexample of a planted bug."""
     lesson = lesson_of(pattern_called(pattern))
-    planted = _planted_bugs(lesson.pattern.slug, chosen)
+    planted = _planted_bugs(lesson, chosen)
     entry = _entry(lesson)
     say("\n".join([*_lesson_lines(lesson), *variant_lines(entry), *_bug_lines(planted, entry)]))
     for bug in planted:
@@ -68,10 +72,16 @@ def command(pattern: str, chosen: str | None, output: Path) -> int:
     return 0
 
 
-def _planted_bugs(slug: str, chosen: str | None) -> list[_Planted]:
-    """Return the planted bugs of the pattern over all systems; only the one named `chosen` when that is given."""
+def _planted_bugs(lesson: Lesson, chosen: str | None) -> list[_Planted]:
+    """Return the planted bugs of the pattern over all systems; only the one named `chosen` when that is given.
+
+    The most telling ones come first: those that the lesson names, of these the ones that clients can see, in the order
+    of the lesson.
+    """
     from faultline.registry import load_system, systems
 
+    slug = lesson.pattern.slug
+    named = re.findall(r"`([^`]+)`", lesson.parts.get("Planted bugs", ""))
     found = [
         _Planted(name, planted_bug)
         for name in sorted(systems())
@@ -79,11 +89,18 @@ def _planted_bugs(slug: str, chosen: str | None) -> list[_Planted]:
         if planted_bug.pattern == slug
     ]
     if chosen is None:
-        return found
+        return sorted(found, key=lambda bug: _rank(bug.planted_bug, named))
     if not any(bug.planted_bug.name == chosen for bug in found):
         names = ", ".join(bug.planted_bug.name for bug in found) or "none"
         raise UsageError(f"{slug} has no planted bug called {chosen!r}.", f"Its planted bugs: {names}.")
     return [bug for bug in found if bug.planted_bug.name == chosen]
+
+
+def _rank(planted_bug: PlantedBug, named: list[str]) -> tuple[bool, bool, int]:
+    # Checkers of what clients saw have names in small letters, invariants the ids of their rows.
+    is_visible = any(name.islower() for name in planted_bug.caught_by)
+    is_named = planted_bug.name in named
+    return not is_named, not is_visible, named.index(planted_bug.name) if is_named else 0
 
 
 def _lesson_lines(lesson: Lesson) -> list[str]:
@@ -158,14 +175,16 @@ def _counterexample_lines(bug: _Planted, request: RunRequest, output: Path) -> l
 
     folder = carry_out(request, output, shrinks=True).folder / "minimal"
     plan = read_run(folder).file.plan
-    right, wrong = _diagram_of(msgspec.structs.replace(plan, planted_bugs=())), _diagram_of(plan)
+    wrong = _Drawn(plan)
+    finding = wrong.judgement.findings[0]
+    right = _Drawn(msgspec.structs.replace(plan, planted_bugs=()))
     return [
         "",
         f"How it goes without the bug (seed {request.seed}, shrunk):",
-        *right,
+        *right.lines_until(finding),
         "",
         f"The same with `{bug.planted_bug.name}`: {bug.planted_bug.summary}.",
-        *wrong,
+        *wrong.lines_of(finding),
         "",
         f"Replay: {replay_line(folder)}",
         f"Report: {folder / 'report.html'}",
@@ -183,31 +202,59 @@ def _calm_lines(slug: str) -> list[str]:
             request = RunRequest(
                 system=name, workload=workload, faults=(), operations=2, workers=1, beyond_promise=True
             )
-            lines = _diagram_of(make_plan(request, resolve(request)))
-            return ["", f"At work in `{name}`, undisturbed:", *lines]
+            return [
+                "",
+                f"At work in `{name}`, undisturbed:",
+                *_Drawn(make_plan(request, resolve(request))).lines_until(None),
+            ]
     return []
 
 
-def _diagram_of(plan: Plan) -> list[str]:
-    from faultline.registry import resolve
+class _Drawn:
+    """A plan that was carried out with its messages recorded, and its judgement."""
 
-    parts = resolve(plan)
-    record = run_simulated(plan, parts, record_messages=True)
-    return _diagram_lines(record, judge(record, parts, run_id=""))
+    def __init__(self, plan: Plan) -> None:
+        from faultline.registry import resolve
+
+        parts = resolve(plan)
+        self.record = run_simulated(plan, parts, record_messages=True)
+        self.judgement = judge(self.record, parts, run_id="")
+
+    def lines_of(self, finding: Finding) -> list[str]:
+        """Return a diagram of the run around its finding, and the sentence of it."""
+        from faultline.reports.selection import shown_of
+        from faultline.reports.sentences import judgement_sentence
+
+        shown = _short_enough(
+            shown_of(self.record, finding, operations_max=number, messages_max=_MESSAGES_MAX)
+            for number in _OPERATIONS_MAX
+        )
+        return self._lines(shown, judgement_sentence(self.judgement))
+
+    def lines_until(self, finding: Finding | None) -> list[str]:
+        """Return a diagram of the last operations, and the verdict; in a run without operations, of the moment at which
+        a bug broke a promise with `finding`. A run with a finding of its own is drawn around that."""
+        from faultline.reports.selection import shown_rows
+
+        if self.judgement.findings:
+            return self.lines_of(self.judgement.findings[0])
+        rows = range(len(self.record.history))
+        at_us, node = (finding.time_us, finding.node) if finding and not rows else (0, None)
+        shown = _short_enough(
+            shown_rows(self.record, rows[-number:], at_us, node=node, messages_max=_MESSAGES_MAX)
+            for number in _OPERATIONS_MAX
+        )
+        return self._lines(shown, "✔ No promise and no invariant is broken.")
+
+    def _lines(self, shown: Shown, sentence: str) -> list[str]:
+        from faultline.reports.sequence_text import sequence_lines
+
+        return [*(f"  {line}" for line in sequence_lines(shown)), f"  {sentence}"]
 
 
-def _diagram_lines(record: RunRecord, judgement: Judgement) -> list[str]:
-    """Return a diagram of a run, around its finding or of its last operations, and the verdict."""
-    from faultline.reports.selection import shown_of, shown_rows
-    from faultline.reports.sentences import judgement_sentence
-    from faultline.reports.sequence_text import sequence_lines
-
-    history = record.history
-    if judgement.findings:
-        finding = judgement.findings[0]
-        shown = shown_of(record, finding, operations_max=_OPERATIONS_MAX, messages_max=_MESSAGES_MAX)
-        sentence = judgement_sentence(judgement)
-    else:
-        shown = shown_rows(record, range(len(history))[-_OPERATIONS_MAX:], messages_max=_MESSAGES_MAX)
-        sentence = "✔ No promise and no invariant is broken."
-    return [*(f"  {line}" for line in sequence_lines(shown)), f"  {sentence}"]
+def _short_enough(choices: Iterable[Shown]) -> Shown:
+    """Return the first choice that has no more messages than a diagram should, else the last one."""
+    for shown in choices:
+        if len(shown.messages.drawn) <= _DRAWN_MAX:
+            break
+    return shown

@@ -131,8 +131,11 @@ def choose_messages(
     chosen = list(dict.fromkeys([*asked, *steps[: 3 * limit]]))
     if len(chosen) < limit:
         between = {place for place in drawable if near[place].source in nodes and near[place].target in nodes}
-        rest = _related(near, meant, anomaly) & between - set(chosen) - heartbeats
-        chosen += _telling_first(near, rest, anomaly.key)[: limit - len(chosen)]
+        related = _related(near, meant, anomaly)
+        if not anomaly.rows:
+            # Without operations the steps of the node itself are the story, such as the votes that it asked for.
+            related |= {place for place in between if anomaly.node in (near[place].source, near[place].target)}
+        chosen += _telling_first(near, related & between - set(chosen) - heartbeats, anomaly.key)[: limit - len(chosen)]
     drawn = set(chosen)
     folded = [near[place] for place in meant if place not in drawn and place in heartbeats]
     others = [near[place] for place in meant if place not in drawn and place not in heartbeats]

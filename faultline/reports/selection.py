@@ -20,6 +20,8 @@ __all__ = ["MOST_OPERATIONS", "Shown", "shown_of", "shown_rows"]
 
 MOST_OPERATIONS = 40
 _AROUND_A_BREACH = 4
+_BEFORE_A_BREACH_US = 1_000_000
+"""The time that is shown before a broken invariant when the run has no operation at all: elections need none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,7 @@ def shown_rows(
     anomaly = Anomaly(chosen, start_us, stop_us, moment_us, node, key)
     messages = (
         choose_messages(record.messages, record.plan.nodes, anomaly, messages_max, exact=record.world == "simulated")
-        if chosen and messages_max
+        if (chosen or node) and messages_max
         else MessageChoice()
     )
     faults = choose_faults(record, chosen, start_us, stop_us, needed)
@@ -116,8 +118,11 @@ def _telling_row(finding: Finding, history: History, rows: Sequence[int]) -> int
 
 
 def _window(rows: Sequence[Row], moment_us: int) -> tuple[int, int]:
-    """Return the time that the operations span, including the moment of the anomaly when it is known."""
+    """Return the time that the operations span, including the moment of the anomaly when it is known; without
+    operations, a while before it."""
+    if not rows:
+        return max(0, moment_us - _BEFORE_A_BREACH_US), moment_us
     starts = [row.invoke_us for row in rows]
     stops = [row.complete_us for row in rows if row.complete_index != OPEN]
     moments = [*starts, *stops, *([moment_us] if moment_us else [])]
-    return (min(moments), max(moments)) if moments else (0, 0)
+    return min(moments), max(moments)

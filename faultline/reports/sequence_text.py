@@ -40,11 +40,12 @@ class _Line:
 
 
 def sequence_lines(shown: Shown, *, width: int = 0) -> list[str]:
-    """Return the operations, messages and faults that are `shown`, as lines of text; empty without operations.
+    """Return the operations, messages and faults that are `shown`, as lines of text; empty without operations
+    and messages.
 
     `width` is the least width of the time column, so that two diagrams can be aligned.
     """
-    if not shown.rows:
+    if not shown.rows and not shown.messages.drawn:
         return []
     names = _lifelines(shown)
     lines = sorted(

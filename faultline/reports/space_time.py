@@ -53,12 +53,12 @@ def space_time_svg(
     names: Mapping[int, str] | None = None,
     logged: Sequence[LogLine] = (),
 ) -> Markup:
-    """Return the `shown` parts of a run as an SVG element; empty without operations.
+    """Return the `shown` parts of a run as an SVG element; empty without operations and messages.
 
     `prefix` keeps the ids of several figures on one page apart; `names` are the names of rows, when not their
     numbers; `logged` are lines of the nodes' logs from that time.
     """
-    if not shown.rows:
+    if not shown.rows and not shown.messages.drawn:
         return Markup("")
     scene = lay_out(shown, prefix)
     height = _breaks_bottom(scene) + (_NOTE_ROW if scene.left_out else 0)

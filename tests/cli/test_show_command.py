@@ -62,3 +62,14 @@ def test_every_module_teaches_under_all_headings(pattern):
 def test_every_implemented_pattern_has_a_planted_bug_to_show():
     planted = {planted_bug.pattern for name in systems() for planted_bug in load_system(name).planted_bugs.values()}
     assert {pattern.slug for pattern in IMPLEMENTED} - planted == WITHOUT_A_BUG_OF_THEIR_OWN
+
+
+def test_an_election_that_goes_wrong_without_operations_is_drawn_by_its_votes(show):
+    out = show("generation-clock", "--planted-bug", "vote-twice")
+    right, _, wrong = out.partition("The same with `vote-twice`")
+    assert "VoteRequest" in right
+    assert wrong.count("VoteRequest") >= 2 and "VoteResponse" in wrong
+
+
+def test_the_bug_shown_is_one_that_the_lesson_names_and_clients_see(show):
+    assert "The same with `duplicate-lease-granted`" in show("lease")

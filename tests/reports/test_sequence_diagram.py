@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from xml.etree import ElementTree
+
 from report_samples import record_operation
 
 from faultline.harness.history import History
 from faultline.harness.outcome import ok
 from faultline.harness.plan import Plan
 from faultline.harness.run_record import FaultInterval, MessageRecord, RunRecord
+from faultline.harness.verdict import Finding
 from faultline.reports.message_choice import message_end
-from faultline.reports.selection import shown_rows
+from faultline.reports.selection import shown_of, shown_rows
 from faultline.reports.sequence_text import sequence_lines
+from faultline.reports.space_time import space_time_svg
 
 PLAN = Plan(
     system="consistent-core",
@@ -76,3 +80,24 @@ def test_a_fault_in_force_is_named() -> None:
 
 def test_without_operations_there_is_no_diagram() -> None:
     assert sequence_lines(shown_rows(a_run(), [])) == []
+
+
+def test_a_broken_invariant_in_a_run_without_operations_is_drawn_by_the_steps_of_its_node_before_it() -> None:
+    record = RunRecord(
+        plan=PLAN,
+        world="simulated",
+        history=History(),
+        messages=[
+            MessageRecord("athens", "byzantium", "Early", 100_000, 100_500),
+            MessageRecord("athens", "byzantium", "VoteRequest", 1_800_000, 1_801_000),
+            MessageRecord("byzantium", "athens", "VoteResponse", 1_801_500, 1_803_000),
+            MessageRecord("athens", "byzantium", "Late", 2_500_000, 2_501_000),
+        ],
+    )
+    breach = Finding(
+        checker="invariants", anomaly="LDR-I2", sentence="byzantium voted twice.", node="byzantium", time_us=1_803_000
+    )
+    lines = sequence_lines(shown_of(record, breach))
+    assert [line.split()[-1] for line in lines[1:]] == ["VoteRequest", "VoteResponse"]
+    figure = ElementTree.fromstring(space_time_svg(shown_of(record, breach)))
+    assert [each.text for each in figure.iter() if (each.text or "").startswith("VoteRe")] != []
