@@ -26,9 +26,11 @@ import pattern_pages
 import power_page
 import real_evidence
 import row_evidence
+import rows_page
 import story_page
 import workload_sensitivity
 from bug_evidence import DETECTION, detection_lines, read_records
+from witness_records import read_witnesses
 
 from faultline.checkers import anomalies
 from faultline.cli.pattern_listing import figures_line
@@ -203,7 +205,7 @@ def pages() -> dict[Path, str]:
     }
     made[GENERATED / "anomalies.md"] = anomalies_page(listing("anomalies"))
     made[GENERATED / "python-api.md"] = python_api_page()
-    made[GENERATED / "rows.md"] = row_evidence.rows_page(load_requirements(), row_evidence.evidence())
+    made[GENERATED / "rows.md"] = rows_page.rows_page(load_requirements(), row_evidence.evidence(), read_witnesses())
     made[power_page.PAGE] = power_page.page(power_page.read_records())
     made[story_page.PAGE] = story_page.page(story_page.load_chapters(), read_records())
     made |= pattern_pages.pages(read_records(), pattern_pages.read_diagrams())

@@ -5,7 +5,7 @@
 Evidence is of four kinds: a test marked `@pytest.mark.rows("LWM-R1")` (or a module's `pytestmark`), a transcript or a
 scene of the story whose first line reads `# rows: LWM-S4`, an invariant class with `id = "LWM-I1"`, and a registered
 planted bug with that id.
-`tools/generate_reference.py` makes docs/reference/generated/rows.md from it.
+`tools/rows_page.py` makes docs/reference/generated/rows.md from it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from faultline.systems_under_test.patterns.requirement_rows import (
     load_requirements,
 )
 
-__all__ = ["COVERED_CHAPTERS", "Evidence", "evidence", "main", "marked_tests", "pattern_names", "rows_page", "unshown"]
+__all__ = ["COVERED_CHAPTERS", "Evidence", "evidence", "main", "marked_tests", "pattern_names", "unshown"]
 
 ROOT = Path(__file__).resolve().parents[1]
 COVERED_CHAPTERS = frozenset(range(3, 33))
@@ -141,46 +141,6 @@ def pattern_names() -> dict[str, str]:
         NARRATIVES: "Narratives (chapters 1 and 2)",
         COMPOSED_SCENARIOS: "Composed scenarios",
     }
-
-
-def rows_page(found: Mapping[str, Requirements], shown: Mapping[str, Sequence[Evidence]]) -> str:
-    """Return the page docs/reference/generated/rows.md."""
-    head = (
-        "# Requirement rows\n\nWhat the source texts ask of each pattern, row by row, and what shows it: a test, an "
-        "invariant checked during every run, or a\nplanted bug that a campaign catches. R rows are requirements, "
-        "S scenarios, I invariants, M planted bugs.\nMade by `make docs` from the marks in the code; do not edit.\n"
-    )
-    names = pattern_names()
-    summary = ["| pattern | rows | shown | left out |", "|---|--:|--:|--:|"]
-    summary += [_summary_row(names[slug], pattern, shown) for slug, pattern in found.items()]
-    sections = [_section(slug, names[slug], pattern, shown) for slug, pattern in found.items()]
-    return "\n".join([head, *summary, "", *sections])
-
-
-def _summary_row(name: str, pattern: Requirements, shown: Mapping[str, Sequence[Evidence]]) -> str:
-    visible = sum(row in shown for row in pattern.rows)
-    return f"| {name} | {len(pattern.rows)} | {visible} | {len(pattern.left_out)} |"
-
-
-def _section(slug: str, name: str, pattern: Requirements, shown: Mapping[str, Sequence[Evidence]]) -> str:
-    has_page = any(each.slug == slug and each.module for each in PATTERNS)
-    link = [f"[The pattern](patterns/{slug}.md), with its story and its counterexamples.", ""] if has_page else []
-    lines = [f"## {name}", "", *link, "| row | what it says | shown by |", "|---|---|---|"]
-    for row, sentence in pattern.rows.items():
-        lines.append(f"| {row} | {_escaped(sentence)} | {_shown_by(row, pattern, shown)} |")
-    return "\n".join([*lines, ""])
-
-
-def _shown_by(row: str, pattern: Requirements, shown: Mapping[str, Sequence[Evidence]]) -> str:
-    if row in shown:
-        items = list(dict.fromkeys(f"{item.kind} `{item.where}`" for item in shown[row]))
-        more = f" and {len(items) - 3} more" if len(items) > 3 else ""
-        return "<br>".join(items[:3]) + more
-    return f"left out: {_escaped(pattern.left_out[row])}" if row in pattern.left_out else "**nothing**"
-
-
-def _escaped(text: str) -> str:
-    return text.replace("|", "\\|")
 
 
 def main() -> int:

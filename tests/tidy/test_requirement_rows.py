@@ -16,6 +16,7 @@ from faultline.systems_under_test.patterns.requirement_rows import (
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 import row_evidence
+import rows_page
 
 FOUND = load_requirements()
 
@@ -67,7 +68,7 @@ def test_marks_count_on_modules_classes_functions_and_parameters_but_not_on_help
 def test_a_row_without_evidence_is_unshown_unless_left_out() -> None:
     rows = Requirements(pattern="abc", rows={"ABC-R1": "a", "ABC-R2": "b", "ABC-R3": "c"}, left_out={"ABC-R3": "why"})
     assert row_evidence.unshown(rows, {"ABC-R1": [row_evidence.Evidence("ABC-R1", "test", "t")]}) == ["ABC-R2"]
-    assert "**nothing**" in row_evidence.rows_page({"quorum": rows}, {})
+    assert "**nothing**" in rows_page.rows_page({"quorum": rows}, {}, {})
 
 
 @pytest.mark.parametrize(
