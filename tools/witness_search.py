@@ -77,8 +77,7 @@ def imported_code() -> Code:
 
 
 class Reach(msgspec.Struct, frozen=True):
-    """The parts of the unchanged code that tests execute: the mutants that each reaches, by the test's id, and how many seconds
-    of processor time all of them take."""
+    """The mutants that tests reach in the unchanged code, by the test's id, and the processor time that all take."""
 
     by_item: dict[str, set[str]]
     processor_s: float
@@ -132,7 +131,7 @@ def fails(items: Sequence[pytest.Item], module: SourceModule, mutant: Mutant, pr
 
 
 class Search:
-    """The things that the forks of the pool share: the collected tests, the code, and what each piece of evidence reaches."""
+    """The common ground of the forks: the collected tests, the code, and what each piece of evidence reaches."""
 
     def __init__(self, items: list[pytest.Item], due: Sequence[tuple[str, str]], processes: int) -> None:
         self.items = {where: items_of(where, items) for where, _pattern in due}
