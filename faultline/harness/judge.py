@@ -17,7 +17,7 @@ from faultline.harness.judgement import Judgement
 from faultline.harness.parts import Parts
 from faultline.harness.run_record import RunRecord
 from faultline.harness.sensitivity import is_sampled, probe
-from faultline.harness.system import options_changed
+from faultline.harness.system import NodeSystem, options_changed
 from faultline.harness.universe import calm_universe
 from faultline.harness.verdict import CheckResult, Finding, Verdict, merge
 from faultline.harness.workload import Checker
@@ -39,9 +39,24 @@ def judge(record: RunRecord, parts: Parts, *, run_id: str, replay: str = "", pro
     judgement.options_changed = options_changed(parts.system, record.plan.options)
     if record.plan.universe:
         judgement.universe_calm = calm_universe(record.plan, parts.system)
+    judgement.statements = _statements(judgement, parts.system) or msgspec.UNSET
+    judgement.summaries = _summaries(judgement, parts.system) or msgspec.UNSET
     if probes and judgement.verdict is Verdict.PASS and is_sampled(record):
         judgement.sensitivity = probe(record, parts.checkers, parts.anomalies)
     return judgement
+
+
+def _statements(judgement: Judgement, system: NodeSystem) -> dict[str, str]:
+    """Return what the invariants say that were broken, by their ids."""
+    broken = {finding.anomaly for finding in judgement.findings}
+    invariants = system.invariants() if broken else []
+    return {invariant.id: invariant.statement for invariant in invariants if invariant.id in broken}
+
+
+def _summaries(judgement: Judgement, system: NodeSystem) -> dict[str, str]:
+    """Return what the planted bugs do, by their names, each with its pattern and its requirement rows."""
+    bugs = (system.planted_bugs[name] for name in judgement.planted_bugs if name in system.planted_bugs)
+    return {bug.name: f"{bug.summary} ({bug.pattern}, {bug.id})" for bug in bugs}
 
 
 def judge_by(

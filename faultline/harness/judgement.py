@@ -26,7 +26,8 @@ class Judgement(msgspec.Struct, kw_only=True):
     have shown, `options_changed` the options that differ from the system's defaults, `universe_calm` the calm value of
     each value that was drawn, `replay` the command that repeats the run. `signature` groups equal
     violations, `started_at` is the moment 0 of a run of real processes, in UTC; `interrupted` is true when the run was
-    stopped early."""
+    stopped early. `statements` has the sentence of each invariant that was broken, and `summaries` that of each planted
+    bug, where there are any."""
 
     schema: int = SCHEMA
     run_id: str
@@ -42,6 +43,8 @@ class Judgement(msgspec.Struct, kw_only=True):
     sentence: str
     options_changed: dict[str, str] = {}
     universe_calm: dict[str, str] | msgspec.UnsetType = msgspec.UNSET
+    statements: dict[str, str] | msgspec.UnsetType = msgspec.UNSET
+    summaries: dict[str, str] | msgspec.UnsetType = msgspec.UNSET
     host_options: dict[str, str] = {}
     signature: str = ""
     findings: list[Finding] = []

@@ -77,6 +77,8 @@ def run_values(record: RunRecord, judgement: Judgement) -> dict[str, Any]:
         "marks": sorted((judgement.marks or record.marks).items()),
         "features_missing": sorted(name for name, times in judgement.exposure.features.items() if not times),
         "settings": _settings(record, judgement),
+        "statements": judgement.statements or {},
+        "summaries": judgement.summaries or {},
         "universe": _universe(record.plan, judgement),
         "changed": sorted(judgement.options_changed.items()),
         "options": sorted(judgement.options.items()),

@@ -49,6 +49,7 @@ def run_lines(record: RunRecord, judgement: Judgement, *, colour: bool = False) 
     if ending := ending_sentence(record):
         lines.append(f"  ! {ending}")
     if judgement.findings:
+        lines += _statement_lines(judgement)
         lines += _counterexample_lines(record, judgement, judgement.findings[0])
         lines += _other_finding_lines(judgement.findings[1:])
     else:
@@ -73,6 +74,12 @@ def run_lines(record: RunRecord, judgement: Judgement, *, colour: bool = False) 
     if judgement.replay:
         lines.append(f"  Replay: {_line(judgement.replay)}")
     return lines + minimal_lines(judgement)
+
+
+def _statement_lines(judgement: Judgement) -> list[str]:
+    """Return what the broken invariant says; no line for a finding of another checker."""
+    broken, statements = judgement.findings[0].anomaly, judgement.statements or {}
+    return [f"  {broken}: {_line(statements[broken])}"] if broken in statements else []
 
 
 def minimal_lines(judgement: Judgement) -> list[str]:
