@@ -12,6 +12,7 @@ from faultline.campaign.engine import Engine
 from faultline.campaign.matrix import CampaignPlan
 from faultline.harness.feature import Feature
 from faultline.harness.history import History
+from faultline.harness.invariant import Invariant
 from faultline.harness.judge import judge
 from faultline.harness.judgement import Judgement
 from faultline.harness.operation import Operation
@@ -20,7 +21,7 @@ from faultline.harness.parts import Parts
 from faultline.harness.plan import Plan
 from faultline.harness.planning import RunRequest
 from faultline.harness.run_record import FaultInterval, RunRecord
-from faultline.harness.system import OptionDescription
+from faultline.harness.system import OptionDescription, PlantedBug
 from faultline.harness.verdict import CheckResult, Finding, Verdict
 from faultline.nemesis import combined
 
@@ -32,13 +33,18 @@ FEATURES = (Feature("leader-changed", "another leader took over"), Feature("log-
 
 
 class FakeSystem:
-    """A system without options, and with features that it declares; one of another name declares none."""
+    """A system without options, invariants and planted bugs, and with features that it declares; one of another name
+    declares none."""
 
     options: ClassVar[dict[str, OptionDescription]] = {}
+    planted_bugs: ClassVar[dict[str, PlantedBug]] = {}
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.features = FEATURES if name == "fake" else ()
+
+    def invariants(self) -> list[Invariant]:
+        return []
 
 
 class FakeChecker:
