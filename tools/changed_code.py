@@ -37,7 +37,9 @@ def imported_modules(packages: tuple[str, ...]) -> list[SourceModule]:
         for name, module in sorted(sys.modules.items())
         if any(name == package or name.startswith(f"{package}.") for package in packages)
     }
-    return [SourceModule(name, file, Path(file).read_text("utf-8")) for name, file in files.items() if file]
+    # The kernel of the checkers is a module without a source.
+    sources = {name: file for name, file in files.items() if file and file.endswith(".py")}
+    return [SourceModule(name, file, Path(file).read_text("utf-8")) for name, file in sources.items()]
 
 
 def changes_of(source: str, module: str) -> list[Mutant]:

@@ -168,6 +168,14 @@ def test_marks_tell_the_functions_and_places_that_were_executed(
     }
 
 
+def test_a_module_without_a_source_is_passed_over(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    compiled = ModuleType("clocks_to_change.kernel")
+    compiled.__file__ = str(tmp_path / "kernel.abi3.so")
+    (tmp_path / "kernel.abi3.so").write_bytes(b"\x7fELF\xff")
+    monkeypatch.setitem(sys.modules, compiled.__name__, compiled)
+    assert changed_code.imported_modules(("clocks_to_change",)) == []
+
+
 def test_a_fork_that_hangs_or_dies_has_failed_and_one_that_answers_has_not() -> None:
     assert tests_in_forks.fork(lambda: {"answer": 7}, 5) == {"answer": 7}
     with pytest.raises(tests_in_forks.Failed):
