@@ -9,21 +9,15 @@ from __future__ import annotations
 
 import ast
 import gc
-import hashlib
 import sys
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from types import CodeType, FunctionType
 
 from faultline.power.modules import SourceModule
-from faultline.power.mutants import MARKER, SYSTEMS, Mutant, marked_tree, mutants_of, mutated_tree
+from faultline.power.mutants import MARKER, Mutant, marked_tree, mutated_tree
 
-__all__ = ["EMPTIED", "CannotChangeError", "changes_of", "imported_modules", "mark", "mutate"]
-
-
-EMPTIED = "empty-function"
-"""The operator of the coarsest change: a function that only returns. `faultline power` does not have it."""
+__all__ = ["CannotChangeError", "imported_modules", "mark", "mutate"]
 
 
 class CannotChangeError(Exception):
@@ -42,15 +36,10 @@ def imported_modules(packages: tuple[str, ...]) -> list[SourceModule]:
     return [SourceModule(name, file, Path(file).read_text("utf-8")) for name, file in sources.items()]
 
 
-def changes_of(source: str, module: str) -> list[Mutant]:
-    """Return the mutants of a module, and last its functions, each of them emptied."""
-    functions = _functions(ast.parse(source), source, module)
-    return [*mutants_of(source, module), *(mutant for mutant, _function in functions)]
-
-
 def mark(modules: list[SourceModule], reached: set[str]) -> None:
     """Let the functions of `modules` tell which mutants' places they execute: `reached` gets the ids."""
-    _exchange({module.name: (module, _marked(module)) for module in modules}, reached)
+    marked = {module.name: (module, marked_tree(module.text, module.name, thorough=True)) for module in modules}
+    _exchange(marked, reached)
 
 
 def mutate(module: SourceModule, mutant: Mutant) -> None:
@@ -58,53 +47,8 @@ def mutate(module: SourceModule, mutant: Mutant) -> None:
 
     Raise `CannotChangeError` when no function has the place, or its code cannot be exchanged.
     """
-    if not _exchange({module.name: (module, _mutated(module, mutant))}, set()):
+    if not _exchange({module.name: (module, mutated_tree(module.text, mutant, thorough=True))}, set()):
         raise CannotChangeError(f"No function of {module.name} has the place of {mutant.id}.")
-
-
-def _functions(tree: ast.Module, source: str, module: str) -> list[tuple[Mutant, ast.FunctionDef]]:
-    """Return each function of the tree with the mutant that empties it."""
-    found, seen = [], Counter[str]()
-    waiting: list[tuple[ast.AST, tuple[str, ...]]] = [(tree, ())]
-    while waiting:
-        node, names = waiting.pop(0)
-        inside = (*names, node.name) if isinstance(node, (ast.ClassDef, ast.FunctionDef)) else names
-        waiting += [(child, inside) for child in ast.iter_child_nodes(node)]
-        if isinstance(node, ast.FunctionDef):
-            text = "".join((ast.get_source_segment(source, node) or "").split())
-            segment = hashlib.sha256(text.encode()).hexdigest()[:8]
-            name = f"{module.removeprefix(SYSTEMS + '.')}:{'.'.join(inside)}:{EMPTIED}:{segment}"
-            mutant = Mutant(
-                id=f"{name}:{seen[name]}",
-                module=module,
-                place=".".join(inside),
-                operator=EMPTIED,
-                line=node.lineno,
-                before=f"def {node.name}: …",
-                after=f"def {node.name}: return",
-            )
-            seen[name] += 1
-            found.append((mutant, node))
-    return found
-
-
-def _mutated(module: SourceModule, mutant: Mutant) -> ast.Module:
-    if mutant.operator != EMPTIED:
-        return mutated_tree(module.text, mutant)
-    tree = ast.parse(module.text)
-    function = next(node for one, node in _functions(tree, module.text, module.name) if one.id == mutant.id)
-    function.body = [ast.copy_location(ast.Return(), function.body[0])]
-    return tree
-
-
-def _marked(module: SourceModule) -> ast.Module:
-    """Return the tree with a call of the marker at the place of each mutant, and where each function begins."""
-    tree = marked_tree(module.text, module.name)
-    for mutant, function in _functions(tree, module.text, module.name):
-        called = ast.Expr(ast.Call(ast.Name(MARKER, ast.Load()), [ast.Constant(mutant.id)], []))
-        has_docstring = ast.get_docstring(function) is not None
-        function.body.insert(int(has_docstring), ast.copy_location(called, function.body[0]))
-    return ast.fix_missing_locations(tree)
 
 
 def _exchange(changed: dict[str, tuple[SourceModule, ast.Module]], reached: set[str]) -> int:

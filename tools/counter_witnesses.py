@@ -20,9 +20,9 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
 
+from collected_tests import with_collected
 from invariant_witnesses import invariant_witness, problem_of_invariant
 from row_evidence import evidence
-from tests_in_forks import with_collected
 from witness_records import CounterWitness, is_of_invariant, read_witnesses, wanted, write_witnesses
 from witness_search import Search, test_of
 

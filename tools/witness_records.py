@@ -13,11 +13,10 @@ from functools import cache
 from pathlib import Path
 
 import msgspec
-from changed_code import changes_of
 from row_evidence import ROOT, Evidence
 
 from faultline.power.modules import group_of
-from faultline.power.mutants import SYSTEMS
+from faultline.power.mutants import SYSTEMS, mutants_of
 from faultline.systems_under_test.patterns.requirement_rows import Requirements
 
 __all__ = [
@@ -107,7 +106,9 @@ def _ids(module: str) -> frozenset[str]:
     inside = module.replace(".", "/")
     files = (ROOT / f"{inside}.py", ROOT / inside / "__init__.py", *ROOT.glob(f"examples/*/{inside}.py"))
     file = next((file for file in files if file.is_file()), None)
-    return frozenset(each.id for each in changes_of(file.read_text("utf-8"), module)) if file else frozenset()
+    if file is None:
+        return frozenset()
+    return frozenset(each.id for each in mutants_of(file.read_text("utf-8"), module, thorough=True))
 
 
 def wanted(

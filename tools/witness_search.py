@@ -18,13 +18,14 @@ from typing import TypeVar
 
 import msgspec
 import pytest
-from changed_code import EMPTIED, CannotChangeError, changes_of, imported_modules, mark, mutate
+from changed_code import CannotChangeError, imported_modules, mark, mutate
+from collected_tests import run_item
+from forks import ForkFailed, answer_of_fork
 from record_evidence import leave_interrupts_alone
-from tests_in_forks import Failed, fork, run_item
 from witness_records import Among, CounterWitness, nearness
 
 from faultline.power.modules import SourceModule
-from faultline.power.mutants import SYSTEMS, Mutant
+from faultline.power.mutants import EMPTY_FUNCTION, SYSTEMS, Mutant, mutants_of
 
 __all__ = ["Search", "test_of"]
 
@@ -40,10 +41,10 @@ PACKAGES = (
     "update_queue",
 )
 SLOWEST_S = 15.0
-"""How many seconds of processor time the tests of a piece of evidence may take under marks."""
+"""The processor time that the tests of a piece of evidence may take under marks."""
 TRIES = 60
 SEARCH_S = 60.0
-"""After how much processor time no further mutant is tried for a piece of evidence."""
+"""The processor time after which no further mutant is tried for a piece of evidence."""
 _TRANSCRIPTS = "tests/scenarios/test_transcripts.py::test_a_transcript_gives_the_output_it_says"
 _SCENES = "tests/scenarios/test_story.py::test_a_scene_goes_as_it_says"
 
@@ -72,7 +73,7 @@ def items_of(where: str, items: Iterable[pytest.Item]) -> list[pytest.Item]:
 def imported_code() -> Code:
     """Return the mutants of the modules that the collected tests have imported."""
     modules = {module.name: module for module in imported_modules(PACKAGES)}
-    found = [mutant for module in modules.values() for mutant in changes_of(module.text, module.name)]
+    found = [mutant for module in modules.values() for mutant in mutants_of(module.text, module.name, thorough=True)]
     return Code(modules, {mutant.id: mutant for mutant in found})
 
 
@@ -106,8 +107,8 @@ def reach_of(items: Sequence[pytest.Item], seen: set[str]) -> Reach | str:
         return Reach(by_item, time.process_time() - began_s)
 
     try:
-        return fork(run, SLOWEST_S)
-    except Failed as why:
+        return answer_of_fork(run, SLOWEST_S)
+    except ForkFailed as why:
         return f"without a change: {why}"
 
 
@@ -122,8 +123,8 @@ def fails(items: Sequence[pytest.Item], module: SourceModule, mutant: Mutant, pr
         return any(run_item(item) for item in items)
 
     try:
-        answer = fork(mutated, processor_s)
-    except Failed:
+        answer = answer_of_fork(mutated, processor_s)
+    except ForkFailed:
         return True
     if isinstance(answer, str):
         raise CannotChangeError(answer)
@@ -189,7 +190,7 @@ class Search:
         for number, mutant in enumerate(self.code.mutants[each] for each in rare):
             place = mutant.module, mutant.place
             near = list(Among).index(nearness(mutant.module, pattern))
-            order.append((near, mutant.operator == EMPTIED, seen[place], number, mutant))
+            order.append((near, mutant.operator == EMPTY_FUNCTION, seen[place], number, mutant))
             seen[place] += 1
         return [mutant for *_key, mutant in sorted(order, key=lambda each: each[:4])]
 

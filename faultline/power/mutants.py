@@ -5,8 +5,9 @@ Sayward ("Hints on Test Data Selection", Computer 1978) gave the reason why smal
 to correct programs. Operators follow Ammann and Offutt, "Introduction to Software Testing", ch. 9, and the call
 deletion of Deng, Offutt and Li (ICSTW 2013).
 
-What only reports or declares is left as it is: trace events, messages of errors, assertions, constructors, invariants,
-planted bugs, the class of the system.
+Code that only reports or declares is left as it is: trace events, messages of errors, assertions, constructors,
+invariants, planted bugs, the class of the system. The search for counter-witnesses asks for a *thorough* choice, which
+changes invariants as well, and empties whole functions.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-__all__ = ["MARKER", "OPERATORS", "SYSTEMS", "Mutant", "marked_tree", "mutants_of", "mutated_tree"]
+__all__ = ["EMPTY_FUNCTION", "MARKER", "OPERATORS", "SYSTEMS", "Mutant", "marked_tree", "mutants_of", "mutated_tree"]
 
 SYSTEMS = "faultline.systems_under_test"
 """The package of the systems that ship, whose name the ids leave out."""
@@ -27,6 +28,9 @@ SYSTEMS = "faultline.systems_under_test"
 MARKER = "__faultline_reached__"
 """The function that a place calls with the id of its mutant: it notes the id, and returns its second argument, or
 True."""
+
+EMPTY_FUNCTION = "empty-function"
+"""The coarsest operator: a function that only returns. Only a thorough choice has it."""
 
 _PERSISTING = frozenset(
     {"append", "flush", "fsync", "persist", "record", "rename", "save", "store", "sync", "truncate", "write"}
@@ -102,9 +106,24 @@ class _Change:
     old: ast.stmt | ast.expr
     new: ast.stmt | ast.expr | None
 
+    @property
+    def before(self) -> str:
+        """The code before the change; of an emptied function its head alone."""
+        return f"def {self.old.name}: …" if isinstance(self.old, ast.FunctionDef) else ast.unparse(self.old)
+
+    @property
+    def after(self) -> str:
+        """The code after the change; empty where a statement is left out."""
+        if isinstance(self.old, ast.FunctionDef):
+            return f"def {self.old.name}: return"
+        return ast.unparse(self.new) if self.new is not None else ""
+
     def carry_out(self, mutant_id: str) -> None:
         """Change the tree: the changed place calls the marker as well."""
-        if isinstance(self.new, ast.expr):
+        if isinstance(self.old, ast.FunctionDef):
+            first = self.old.body[0]
+            self.old.body = [ast.copy_location(each, first) for each in (ast.Expr(_call(mutant_id)), ast.Return())]
+        elif isinstance(self.new, ast.expr):
             self._put(_call(mutant_id, self.new))
         else:
             called = ast.Expr(_call(mutant_id))
@@ -112,6 +131,11 @@ class _Change:
 
     def mark(self, mutant_id: str) -> None:
         """Let the place call the marker, and behave as before. It may be marked already, for another change of it."""
+        if isinstance(self.old, ast.FunctionDef):
+            after_docstring = int(ast.get_docstring(self.old) is not None)
+            called = ast.copy_location(ast.Expr(_call(mutant_id)), self.old.body[0])
+            self.old.body.insert(after_docstring, called)
+            return
         if isinstance(self.old, ast.If):
             # The change is in the body alone, so a false condition does not reach it.
             self.old.test = ast.BoolOp(ast.And(), [self.old.test, _call(mutant_id)])
@@ -132,32 +156,42 @@ def _call(mutant_id: str, *value: ast.expr) -> ast.Call:
     return ast.Call(ast.Name(MARKER, ast.Load()), [ast.Constant(mutant_id), *value], [])
 
 
-def mutants_of(source: str, module: str, system_class: str = "") -> list[Mutant]:
-    """Return the mutants of a module, in the order of its text. The class `system_class` is left as it is."""
-    return [mutant for mutant, _change in _all(source, ast.parse(source), module, system_class)]
+def mutants_of(source: str, module: str, system_class: str = "", *, thorough: bool = False) -> list[Mutant]:
+    """Return the mutants of a module, in the order of its text. The class `system_class` is left as it is.
+
+    A `thorough` choice changes invariants too, and empties each function that is neither a constructor nor planted.
+    """
+    return [mutant for mutant, _change in _all(source, ast.parse(source), module, _Scope(system_class, thorough))]
 
 
-def mutated_tree(source: str, mutant: Mutant, system_class: str = "") -> ast.Module:
+def mutated_tree(source: str, mutant: Mutant, system_class: str = "", *, thorough: bool = False) -> ast.Module:
     """Return the tree of the module with `mutant` in it. Raise `KeyError` when the source has no such place."""
     tree = ast.parse(source)
-    changes = {found.id: change for found, change in _all(source, tree, mutant.module, system_class)}
+    changes = {found.id: change for found, change in _all(source, tree, mutant.module, _Scope(system_class, thorough))}
     changes[mutant.id].carry_out(mutant.id)
     return ast.fix_missing_locations(tree)
 
 
-def marked_tree(source: str, module: str, system_class: str = "") -> ast.Module:
+def marked_tree(source: str, module: str, system_class: str = "", *, thorough: bool = False) -> ast.Module:
     """Return the tree of the module, unchanged but for a call of the marker at the place of each mutant."""
     tree = ast.parse(source)
-    for mutant, change in _all(source, tree, module, system_class):
+    for mutant, change in _all(source, tree, module, _Scope(system_class, thorough)):
         change.mark(mutant.id)
     return ast.fix_missing_locations(tree)
 
 
-def _all(source: str, tree: ast.Module, module: str, system_class: str) -> list[tuple[Mutant, _Change]]:
+@dataclass(frozen=True, slots=True)
+class _Scope:
+    """The choice of the code that is changed."""
+
+    system_class: str
+    thorough: bool
+
+
+def _all(source: str, tree: ast.Module, module: str, scope: _Scope) -> list[tuple[Mutant, _Change]]:
     seen = Counter[str]()
     found = []
-    for change in _changes(tree, (), False, system_class):
-        before, after = ast.unparse(change.old), ast.unparse(change.new) if change.new is not None else ""
+    for change in _changes(tree, (), False, scope):
         # Of the text without its layout: unlike the tree, it is the same for every version of Python.
         text = "".join((ast.get_source_segment(source, change.old) or "").split())
         segment = hashlib.sha256(text.encode()).hexdigest()[:8]
@@ -168,8 +202,8 @@ def _all(source: str, tree: ast.Module, module: str, system_class: str) -> list[
             place=change.place,
             operator=change.operator,
             line=change.old.lineno,
-            before=_in_a_line(before),
-            after=_in_a_line(after),
+            before=_in_a_line(change.before),
+            after=_in_a_line(change.after),
         )
         seen[name] += 1
         found.append((mutant, change))
@@ -181,9 +215,9 @@ def _in_a_line(code: str) -> str:
     return text if len(text) <= _SHOWN_MAX else f"{text[: _SHOWN_MAX - 1]}…"
 
 
-def _changes(node: ast.AST, names: tuple[str, ...], inside: bool, system_class: str) -> Iterator[_Change]:
+def _changes(node: ast.AST, names: tuple[str, ...], inside: bool, scope: _Scope) -> Iterator[_Change]:
     for field, index, child in _children(node):
-        if isinstance(child, _LEFT_OUT) or _reports(child) or _declares(child, system_class):
+        if isinstance(child, _LEFT_OUT) or _reports(child) or _declares(child, scope):
             continue
         below, is_code = names, inside
         if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
@@ -192,7 +226,10 @@ def _changes(node: ast.AST, names: tuple[str, ...], inside: bool, system_class: 
             for operator, change in OPERATORS.items():
                 for new in change(child):
                     yield _Change(node, field, index, ".".join(names), operator, child, new)
-        yield from _changes(child, below, is_code, system_class)
+        yield from _changes(child, below, is_code, scope)
+        # After the places inside: its mark is a statement more, which moves those behind it.
+        if scope.thorough and isinstance(child, ast.FunctionDef):
+            yield _Change(node, field, index, ".".join(below), EMPTY_FUNCTION, child, None)
 
 
 def _children(node: ast.AST) -> Iterator[tuple[str, int | None, ast.AST]]:
@@ -205,14 +242,15 @@ def _children(node: ast.AST) -> Iterator[tuple[str, int | None, ast.AST]]:
             yield from ((field, index, child) for index, child in enumerate(value) if isinstance(child, ast.AST))
 
 
-def _declares(node: ast.AST, system_class: str) -> bool:
-    """Return whether `node` is no code of a node or a client: the system, an invariant, a planted bug, a
-    constructor."""
+def _declares(node: ast.AST, scope: _Scope) -> bool:
+    """Return whether `node` is left as it is: the system, a planted bug, a constructor; an invariant, unless the choice
+    is thorough."""
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
         return node.name in _FUNCTIONS_LEFT_OUT or _is_planted(node.decorator_list)
     if isinstance(node, ast.ClassDef):
         members = {each.name for each in node.body if isinstance(each, ast.FunctionDef)}
-        return node.name == system_class or "observe" in members or _is_planted(node.decorator_list)
+        is_invariant = "observe" in members and not scope.thorough
+        return node.name == scope.system_class or is_invariant or _is_planted(node.decorator_list)
     return False
 
 

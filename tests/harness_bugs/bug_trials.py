@@ -13,17 +13,14 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import re
-import select
-import signal
 import subprocess
 import sys
 import tempfile
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from bug_tables import SCENARIOS, TABLES
 from known_answers import Scenario, request
@@ -37,75 +34,46 @@ import faultline.cli.single_run
 import faultline.reports.run_page  # noqa: F401 – all of these once, and not in each trial
 from faultline.registry import resolve
 
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "tools"))
+from forks import lines_of_fork  # noqa: E402 – it is a tool, found on the path just added
+
 __all__ = ["Noticed", "trial"]
 
 Noticed = dict[str, str]
-"""What the scenarios that failed said, by their names."""
+"""The words of the scenarios that failed, by their names."""
 
-ROOT = Path(__file__).resolve().parents[2]
-_LIMIT_S = 60
+_SILENCE_S = 60
 _PLANTING = "planting"
 _NO_END = "It did not end."
 
 
 def trial(bug: HarnessBug | None, scenarios: Mapping[str, Scenario]) -> Noticed:
-    """The scenarios that fail with `bug`, or on the harness as it is without one.
+    """Return the scenarios that fail with `bug`, or on the harness as it is without one.
 
-    Raises ValueError when the bug cannot be planted.
+    Raise ValueError when the bug cannot be planted.
     """
-    reading, writing = os.pipe()
-    process = os.fork()
-    if process == 0:
-        os.close(reading)
-        _child(bug, scenarios, writing)
-    os.close(writing)
-    told, hung = _told(reading, process)
-    os.close(reading)
-    _, status = os.waitpid(process, 0)
+    lines, end = lines_of_fork(lambda tell: _tried(bug, scenarios, tell), _SILENCE_S)
+    told = [json.loads(line) for line in lines]
     if told[:1] and told[0][0] == _PLANTING:
         raise ValueError(told[0][1])
     noticed = {name: said for name, said in told if said is not None}
-    if status != 0:
+    if end:
         # It was ended in the scenario after those that have told: it hung, or the process died of the bug.
-        noticed[list(scenarios)[len(told)]] = _NO_END if hung else "The process died."
+        noticed[list(scenarios)[len(told)]] = _NO_END if end == "hung" else "The process died."
     return noticed
 
 
-def _told(pipe: int, process: int) -> tuple[list[Any], bool]:
-    """Return the lines of the child, and whether it was killed because it wrote nothing for a long time."""
-    data, hung = b"", False
-    while not hung:
-        ready, _, _ = select.select([pipe], [], [], _LIMIT_S)
-        if not ready:
-            hung = True
-            os.killpg(process, signal.SIGKILL)
-        elif not (piece := os.read(pipe, 1 << 16)):
-            break
-        else:
-            data += piece
-    return [json.loads(line) for line in data.splitlines()], hung
-
-
-def _child(bug: HarnessBug | None, scenarios: Mapping[str, Scenario], telling: int) -> None:
-    """Plant the bug, run the scenarios, tell of each how it went, and end without coming back."""
-    status = 3
+def _tried(bug: HarnessBug | None, scenarios: Mapping[str, Scenario], tell: Callable[[str], None]) -> None:
+    """Plant the bug, run the scenarios, and tell of each how it went."""
     try:
-        os.setpgid(0, 0)
-        quiet = os.open(os.devnull, os.O_RDWR)
-        for descriptor in (0, 1, 2):
-            os.dup2(quiet, descriptor)
-        try:
-            if bug is not None:
-                plant(bug)
-        except Exception as error:
-            os.write(telling, (json.dumps([_PLANTING, f"{type(error).__name__}: {error}"]) + "\n").encode())
-            status = 0
-            return
-        for name, scenario in scenarios.items():
-            os.write(telling, (json.dumps([name, _said(scenario)]) + "\n").encode())
-        status = 0
-    finally:
-        os._exit(status)
+        if bug is not None:
+            plant(bug)
+    except Exception as error:
+        tell(json.dumps([_PLANTING, f"{type(error).__name__}: {error}"]))
+        return
+    for name, scenario in scenarios.items():
+        tell(json.dumps([name, _said(scenario)]))
 
 
 def _said(scenario: Scenario) -> str | None:
@@ -133,7 +101,7 @@ def _trials(which: str, names: Sequence[str]) -> Iterator[tuple[str, Noticed]]:
 
 
 def chosen(names: Sequence[str]) -> list[HarnessBug]:
-    """The bugs of the tables, and those of their own names, that `names` has; all when it has none."""
+    """Return the bugs of the tables, and those of their own names, that `names` has; all when it has none."""
     tables = TABLES.items()
     return [bug for table, bugs in tables for bug in bugs if not names or table in names or bug.name in names]
 
@@ -150,7 +118,7 @@ def _noticed(bug: HarnessBug, *, everything: bool) -> Noticed:
 
 
 def _failing_tests(bug: HarnessBug | None, tests: Sequence[str]) -> Noticed:
-    """Those of `tests` that fail with `bug`. Raises ValueError when it cannot be planted, or they cannot be run."""
+    """Return those of `tests` that fail with `bug`. Raise ValueError when it cannot be planted or they cannot run."""
     if not tests:
         return {}
     command = [sys.executable, __file__, "pytest", bug.name if bug else "", *dict.fromkeys(tests)]

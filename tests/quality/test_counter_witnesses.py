@@ -6,6 +6,7 @@ import hashlib
 import importlib.util
 import itertools
 import os
+import select
 import subprocess
 import sys
 from collections.abc import Callable
@@ -18,13 +19,13 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 
 import changed_code
+import forks
 import rows_page
-import tests_in_forks
 import witness_records
 from row_evidence import Evidence, evidence
 
 from faultline.power.modules import SourceModule
-from faultline.power.mutants import mutants_of
+from faultline.power.mutants import EMPTY_FUNCTION, mutants_of
 from faultline.systems_under_test.patterns.requirement_rows import Requirements, load_requirements
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -130,7 +131,7 @@ def changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, s
         monkeypatch.setitem(sys.modules, "clocks_to_change", module)
         spec.loader.exec_module(module)
         source = SourceModule("clocks_to_change", str(file), TEXT)
-        found = changed_code.changes_of(TEXT, "clocks_to_change")
+        found = mutants_of(TEXT, "clocks_to_change", thorough=True)
         changed_code.mutate(source, next(one for one in found if (one.place, one.operator) == (place, operator)))
         return module
 
@@ -149,20 +150,20 @@ def test_a_function_inside_another_is_changed_with_it(changed: Callable[[str, st
 
 
 def test_a_function_is_emptied_where_no_smaller_change_is_known(changed: Callable[[str, str], ModuleType]) -> None:
-    assert changed("counted", changed_code.EMPTIED).counted([4, 5]) is None
-    assert changed("Clock.is_late", changed_code.EMPTIED).Clock().is_late is None
+    assert changed("counted", EMPTY_FUNCTION).counted([4, 5]) is None
+    assert changed("Clock.is_late", EMPTY_FUNCTION).Clock().is_late is None
 
 
 def test_marks_tell_the_functions_and_places_that_were_executed(
     changed: Callable[[str, str], ModuleType], tmp_path: Path
 ) -> None:
-    module = changed("is_smaller", changed_code.EMPTIED)
+    module = changed("is_smaller", EMPTY_FUNCTION)
     reached = set[str]()
     changed_code.mark([SourceModule(module.__name__, str(module.__file__), TEXT)], reached)
     assert module.counted([1, 2]) == [2, 2]
     assert {tuple(each.split(":")[1:3]) for each in reached} == {
-        ("counted", changed_code.EMPTIED),
-        ("counted.inside", changed_code.EMPTIED),
+        ("counted", EMPTY_FUNCTION),
+        ("counted.inside", EMPTY_FUNCTION),
         ("counted.inside", "invert-comparison"),
         ("counted.inside", "off-by-one"),
     }
@@ -177,11 +178,20 @@ def test_a_module_without_a_source_is_passed_over(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_fork_that_hangs_or_dies_has_failed_and_one_that_answers_has_not() -> None:
-    assert tests_in_forks.fork(lambda: {"answer": 7}, 5) == {"answer": 7}
-    with pytest.raises(tests_in_forks.Failed):
-        tests_in_forks.fork(lambda: os._exit(3), 5)
-    with pytest.raises(tests_in_forks.Failed):
-        tests_in_forks.fork(lambda: all(itertools.repeat(True)), 1)
+    assert forks.answer_of_fork(lambda: {"answer": 7}, 5) == {"answer": 7}
+    with pytest.raises(forks.ForkFailed):
+        forks.answer_of_fork(lambda: os._exit(3), 5)
+    with pytest.raises(forks.ForkFailed):
+        forks.answer_of_fork(lambda: all(itertools.repeat(True)), 1)
+
+
+def test_lines_of_a_fork_come_with_the_way_in_which_it_ended() -> None:
+    def told(last: Callable[[], object]) -> tuple[list[str], str]:
+        return forks.lines_of_fork(lambda tell: (tell("first"), last(), tell("second"))[1], silence_s=1)
+
+    assert told(lambda: None) == (["first", "second"], "")
+    assert told(lambda: os._exit(0)) == (["first"], "died")
+    assert told(lambda: select.select([], [], [])) == (["first"], "hung")
 
 
 # -- the page ----------------------------------------------------------------------------------------------------------

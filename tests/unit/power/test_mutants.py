@@ -7,7 +7,7 @@ import ast
 import pytest
 
 from faultline.power.modules import group_of, modules_of
-from faultline.power.mutants import MARKER, OPERATORS, marked_tree, mutants_of, mutated_tree
+from faultline.power.mutants import EMPTY_FUNCTION, MARKER, OPERATORS, marked_tree, mutants_of, mutated_tree
 from faultline.registry import load_system, systems
 
 CODE = """
@@ -133,6 +133,36 @@ def test_marked_code_does_what_it_did_and_names_the_places_that_it_came_to(argum
 )
 def test_what_reports_declares_or_constructs_is_left_as_it_is(code):
     assert mutants_of(code, "node", system_class="Store") == []
+
+
+def test_a_thorough_choice_empties_functions_and_changes_invariants_but_nothing_that_declares():
+    code = (
+        "class OneLeader:\n    def __init__(self):\n        self.count = 1 + 1\n"
+        "    def observe(self, event):\n        self.leader = event\n"
+        "@BUGS.plant('forgets', 'X-1')\nclass _Forgets:\n    def flush(self):\n        self.dirty = self.count\n"
+    )
+    found = [(mutant.place, mutant.operator) for mutant in mutants_of(code, "node", thorough=True)]
+    assert found == [("OneLeader.observe", "drop-assignment"), ("OneLeader.observe", EMPTY_FUNCTION)]
+
+
+def test_an_emptied_function_notes_that_it_was_called_and_returns_nothing():
+    reached = []
+    names = {MARKER: lambda mutant_id, value=True: (reached.append(mutant_id), value)[1]}
+    emptied = next(each for each in mutants_of(MARKED, "node", thorough=True) if each.operator == EMPTY_FUNCTION)
+    assert emptied.diff == "def handle: … → def handle: return"
+    exec(compile(mutated_tree(MARKED, emptied, thorough=True), "node", "exec"), names)
+    assert names["handle"](False, 0, []) is None
+    assert reached == [emptied.id]
+
+
+def test_a_thorough_mark_leaves_the_docstring_and_what_the_code_does():
+    reached = []
+    names = {MARKER: lambda mutant_id, value=True: (reached.append(mutant_id), value)[1]}
+    code = MARKED.replace("    if old:", "    'Append it.'\n    if old:")
+    exec(compile(marked_tree(code, "node", thorough=True), "node", "exec"), names)
+    assert names["handle"](False, 3, []) == [4]
+    assert names["handle"].__doc__ == "Append it."
+    assert [each for each in reached if EMPTY_FUNCTION in each]
 
 
 @pytest.mark.parametrize("name", ["quorum-register", "consistent-core", "transactional-kv"])
