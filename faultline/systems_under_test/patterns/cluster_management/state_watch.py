@@ -1,12 +1,13 @@
-"""State Watch: send clients each change, in order and without gaps, instead of being asked again and again.
+"""State Watch: send clients each change, in order and without gaps, so that they need not poll.
 
-*Problem.* Clients need to know when a key changes: when a server of the cluster disappears, when the controller does.
-Asking all the time is load without news, and a connection for each question is worse.
+*Problem.* Clients need to know when a key changes, for example when a server or the controller of the cluster
+disappears. Polling is load even when nothing has changed, and a connection for each request is worse.
 
-*Idea.* A client names a path, and is sent an event for every change of the key and of all keys below it: `/servers`
-stands for itself and `/servers/1`, not for `/servers2`. An event is made when the change is *applied*, never before it
-can be read, and bears the index of its log entry and an ordinal in it, because one entry may change several keys. So
-every server numbers events alike. A client that moves to another server says how far it got and goes on from there.
+*Idea.* A client names a path and gets an event for every change of the key and of all keys below it: `/servers`
+includes itself and `/servers/1`, but not `/servers2`. An event is created when the change is *applied*, never before it
+can be read. It carries the index of its log entry and an ordinal in it, because one entry may change several keys. So
+every server gives an event the same number. A client that moves to another server sends its position and continues from
+there.
 
 Past events come from one of three sources:
 
@@ -15,29 +16,29 @@ Past events come from one of three sources:
 - `BoundedHistory`: the last thousand events, kept by every server while it applies entries.
 - `VersionedHistory`: a multi-version store, whose versions are the events' numbers; the default.
 
-The latter two forget in the end. A client that needs more than is kept is told so, by the error `events-compacted`, and
-gets the present state: a gap that is announced can be handled, and one that is not cannot.
+The last two keep a bounded number of events. A client that needs older ones gets the error `events-compacted` and the
+present state: a client can handle a gap that is reported, and not one that it does not know of.
 
 *Replay, then live*: a request names the last position that the client has, and is answered with all later events and
 the position up to which these are complete. From then on each batch names the position of the batch before. A client
 that sees a batch whose predecessor it does not have asks again, so lost messages are found, and repeated ones are
 recognised. The request itself is repeated at intervals: it confirms what was received, and shows that the client lives.
 
-A client that does not keep up would fill the server's memory. So the number of unconfirmed events is bounded. At the
-bound the watch is cancelled, and the client is told.
+A slow client would fill the server's memory, so the number of its unconfirmed events is bounded. At the bound the
+server cancels the watch and notifies the client.
 
-*Invariants.* WA-I1 the events of a watch are a part of the committed changes in their order. WA-I2 none is missing
-where no gap was announced. WA-I3 each belongs to a committed change. WA-I4 each is delivered once. WA-I5 in the end a
-watcher knows exactly the state of the store. WA-I6 both maps of a server agree.
+*Invariants.* WA-I1 the events of a watch are a subsequence of the committed changes. WA-I2 a watch misses no event
+except in a gap that was reported. WA-I3 each event belongs to a committed change. WA-I4 a client takes each event
+exactly once. WA-I5 eventually a watcher's view is equal to the content of the store. WA-I6 both maps of a server agree.
 
 *Tolerates.* Lost, repeated and late messages, leader changes, slow clients.
 
-*Does not tolerate.* A client that wants more of the past than is kept: it learns the state, but not the changes that
+*Does not tolerate.* A client that needs events which are no longer kept: it gets the state, but not the changes that
 led to it.
 
 *Workloads.* `watches`: puts, deletes, leases that expire, watchers on nested paths.
 
-*Checkers.* `watches`: missed, repeated, reordered and invented events, gaps that were not announced.
+*Checkers.* `watches`: missed, repeated, reordered and invented events, gaps that were not reported.
 
 *Planted bugs.* `watch-starts-live` (WA-M2), `position-before-events` (WA-M3), `history-by-equal-key` (WA-M4),
 `replay-to-all` (WA-M5), `history-on-the-leader-only` (WA-M7), `notify-at-append` (WA-M8), `replay-behind-live` (WA-M9),
@@ -45,10 +46,10 @@ led to it.
 watcher per path (WA-M1) and the nearest watch alone (WA-M12) are healed by the next confirmation before a client can
 notice; tests show them on the registry.
 
-Variants (option `watch_delivery`): `stream`; `once`, ZooKeeper's one-time trigger, where the client arms anew and reads
-the state; `pull`, Kafka's way, where the server keeps nothing and the client asks for all events after its position.
-Each watch of a client has a position of its own: one number for all of them, as in the printed code, would make a watch
-that is added later skip or repeat events that another has seen.
+Variants (option `watch_delivery`): `stream`; `once`, ZooKeeper's one-time trigger, where the client sets the watch
+again and reads the state; `pull`, Kafka's way, where the server keeps nothing and the client asks for all events after
+its position. Each watch of a client has a position of its own: one number for all of them, as in the printed code,
+would make a watch that is added later skip or repeat events that another has seen.
 
 Sources: Patterns of Distributed Systems ch. 27; Hunt et al., "ZooKeeper" (ATC 2010) §2.1; etcd's watch API and its
 compaction error; KIP-500 for pull.
@@ -84,7 +85,7 @@ __all__ = [
 ]
 
 EVENTS_COMPACTED = "events-compacted"
-"""The error code of a watch that needs events that are not kept any more."""
+"""The error code of a watch that needs events which are no longer kept."""
 
 SLOW_WATCHER = "slow-watcher"
 """The error code of a watch that was cancelled because too many of its events were not confirmed."""
@@ -143,7 +144,7 @@ class KeyState(msgspec.Struct, frozen=True, array_like=True):
 
 
 class EventsCompacted(Exception):
-    """Some of the events after the position that was named are not kept any more."""
+    """Some of the events after the given position are no longer kept."""
 
 
 class EventSource(Protocol):

@@ -4,7 +4,7 @@ The coordinator must not stop after one attempt, nor wait for one member before 
 still has to send follow from its replicated state, so that a new leader finds the same list. `keep` takes that list
 whenever the state has changed. New messages are sent at once, then after 2, 4, 8 … milliseconds, up to a limit, each
 time with some jitter, so that the retries of many do not coincide. A message that is no longer on the list is
-forgotten. No message goes to a member that is taken for dead; when it is back, the back-off starts again.
+forgotten. No message goes to a member that is suspected to be dead. When it returns, its back-off starts again.
 
 Sources: Patterns of Distributed Systems ch. 19, `RetryableTask`. There only a failed *send* is repeated; a lost message
 or a lost answer looks the same to the sender, and must be repeated too.

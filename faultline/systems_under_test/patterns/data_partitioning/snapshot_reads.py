@@ -1,4 +1,4 @@
-"""Reads at a time, beside transactions that are about to write: no locks, and never two answers for one time.
+"""Reads at a time, without locks, while transactions are about to write: a key read at one time always has one value.
 
 Every value is stored under the commit time of its transaction. A participant votes with a time above all that it has
 seen, and so above every time that was read here; the coordinator takes the largest vote. If there is a promise on a key

@@ -12,10 +12,10 @@ returns its answer:
 
 `TransactionExecutor` runs it against the servers. The server of the first key becomes the coordinator. It is told each
 key, and makes it durable, before the key is touched; reads and writes then go straight to the servers that hold the
-keys. An attempt that met a conflict is rolled back and tried again after a random wait, as a new transaction of the old
-age, so that it does not starve. An attempt whose commit was asked for and not answered is *not* tried again: it may
-have happened. A transaction that only reads needs locks too, because they show that all values it read belong together;
-or it reads at one time and locks nothing (`read_only=snapshot`).
+keys. An attempt that met a conflict is rolled back and retried after a random wait, as a new transaction of the old
+age, so that it does not starve. An attempt with a commit request that was not answered is *not* retried: it may have
+committed. A transaction that only reads needs locks too, because they show that all values it read belong together; or
+it reads at one time and locks nothing (`read_only=snapshot`).
 
 The executor is a generator as well, of requests to servers: it knows neither timers nor sockets.
 

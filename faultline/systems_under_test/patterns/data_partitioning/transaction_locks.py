@@ -1,4 +1,4 @@
-"""The locks of transactions: which may touch a key, which waits, and which gives way so that none waits for ever.
+"""The locks of transactions: they decide which transaction has a key, which waits, and which is aborted.
 
 Reads share a lock, a write excludes all others. Locks are kept until the transaction ends (strict two-phase locking).
 This makes histories serializable, but transactions can wait for each other in a circle. Three policies prevent that:
@@ -7,9 +7,9 @@ This makes histories serializable, but transactions can wait for each other in a
     wound-wait   an older transaction aborts (wounds) younger owners and goes on; a younger one waits
     wait-die     an older transaction waits for younger owners; a younger one is refused (dies)
 
-In the last two all transactions wait in one direction of age, so no circle closes. Ages must be the same on all servers
-and never change (`TransactionRef`). A waiting request is decided again whenever the owners of its lock change, because
-the rule is about the *present* owners: an owner that came later can be older.
+Under the last two, transactions wait in one direction of age only, so no circle closes. Ages must be the same on all
+servers and never change (`TransactionRef`). A waiting request is decided again whenever the owners of its lock change,
+because the rule applies to the *present* owners: an owner that came later can be older.
 
 An owner that has promised to commit cannot be wounded, so an older transaction waits for it. The printed rule is then
 no longer free of deadlocks: A prepared on one server waits for a lock of B on another one, and B, the older, for A on

@@ -1,9 +1,9 @@
 """Names of transactions, and the messages between coordinator and participants.
 
 A transaction is named by the server that coordinates it and a number that this server never uses twice, restarts
-included: the numbers go on after the largest one in its log. Its *age* is fixed when its first attempt begins, and kept
-by every retry, so that all servers agree on which transaction is older, and one that keeps trying is the oldest some
-day. Start times alone are not an order: two servers can give the same one, and clocks go back.
+included: the numbers go on after the largest one in its log. Its *age* is fixed when its first attempt begins, and
+every retry keeps it. So all servers agree on which transaction is older, and one that retries long enough becomes the
+oldest. Start times alone are not a total order: two servers can issue the same one, and clocks go back.
 
 Source: Patterns of Distributed Systems ch. 21.
 """

@@ -9,8 +9,8 @@ values become visible, then the locks are released: in this order, so that the n
 
 Before the promise a participant may forget a transaction at any time, and does so in a crash. So that it never promises
 half of a transaction, the requests of a transaction to a server are numbered: a second one without the first is
-refused. After the promise it may decide nothing: it waits, and asks the coordinator from time to time. A transaction
-that ended is remembered, so that its late requests lock nothing.
+refused. After the promise it decides nothing itself: it waits, and asks the coordinator from time to time. A
+transaction that has ended is remembered, so that its late requests lock nothing.
 
 Under `isolation=snapshot` transactions read at their start time without locks, and the first transaction that commits a
 key wins: lost updates are excluded, write skew is not (Berenson et al., 1995).

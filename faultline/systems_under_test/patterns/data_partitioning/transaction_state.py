@@ -1,4 +1,4 @@
-"""One open transaction at a participant of two-phase commit, and the times for which it is waited for."""
+"""One open transaction at a participant of two-phase commit, and the limits of its waits."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
 """Two-phase commit: writes on several servers take effect on all of them, or on none.
 
-*Problem.* Values that belong together lie on different servers. Each can make its own part durable, but if a server
-fails in between, half of the change is visible, and stays so.
+*Problem.* Values that belong together are on different servers. Each server can make its own part durable, but if a
+server fails in between, half of the change is visible and stays visible.
 
 *Idea.* The decision is separated from the work. First every participant *promises*: it locks, writes the pending values
 to its log, and can commit from now on, even after a crash. Then one server, the *coordinator*, decides, with one record
-in its log. That record is the commit point: before it a crash means rollback, after it all participants commit, however
-long it takes to tell them.
+in its log. That record is the commit point. A crash before it means rollback. After it all participants commit, even if
+they learn of it late.
 
     client ── begin, keys ──▶ coordinator                         log: begun, key, key
            ── get, put ─────▶ participants                        read locks; writes are buffered
@@ -16,33 +16,33 @@ long it takes to tell them.
            ◀── committed ──── coordinator ── commit ───▶ all      committed in their logs, visible, locks released
                                           ◀── done ───── all      log: complete
 
-The coordinator keeps keys and not addresses: the participants are computed from the keys when they are needed. It sends
-its question or its decision again until all have answered, and a participant in doubt asks it as well. A transaction
-without a decision in the log is rolled back after a restart (presumed abort). One without any news for `timeout_us` is
-rolled back too, unless it is decided: a decision is never taken back.
+The coordinator keeps keys and not addresses: the participants are computed from the keys when they are needed. It
+repeats the prepare or the decision until all have answered, and a participant in doubt asks it too. A transaction
+without a decision in the log is rolled back after a restart (presumed abort). One without messages for `timeout_us` is
+rolled back too, unless it is decided: a decision never changes.
 
-Neither half must be a single server. Where each partition is a group with a replicated log, the same code runs at the
-group's leader: its records go to the group's log, messages that rest on them leave once a majority has them, and a new
-leader starts from the log as a server does after a crash (`replication_factor=3` of `transactional-kv`; its modules
-`groups`, `group_ports` and `group_replica`). Then keys, and with them participants, are looked up at their *present*
-leaders: that is why the coordinator keeps keys.
+Coordinator and participants need not be single servers. Where each partition is a group with a replicated log, the same
+code runs at the group's leader: its records go to the group's log, messages that rest on them leave once a majority has
+them, and a new leader starts from the log as a server does after a crash (`replication_factor=3` of `transactional-kv`;
+its modules `groups`, `group_ports` and `group_replica`). The participants of the keys are then the *present* leaders of
+their groups: that is why the coordinator keeps keys.
 
-The other half of the pattern stands in `transaction_participant`, its locks in `transaction_locks`, and the client's
-part in `transaction_client`. All its values are stored under one timestamp, the largest that a participant named.
+`transaction_participant` is the participant's half, with its locks in `transaction_locks`. `transaction_client` is the
+client's part. All values of a transaction are stored under one timestamp, the largest that a participant voted for.
 
-*Invariants.* TPC-I2 all participants hear the same decision, and it never changes. TPC-I6 a participant that promised
-keeps its locks until it hears the decision. TPC-I7 a transaction waits only for owners that exist, and not for ever.
-TPC-I8 no key stays locked. TPC-I9 versions never change, nor appear below a time that was read. TPC-I1, TPC-I3 and
+*Invariants.* TPC-I2 all participants get the same decision, and it never changes. TPC-I6 a prepared participant keeps
+its locks until it knows the decision. TPC-I7 a transaction waits only for owners that exist, and not for ever. TPC-I8
+no key stays locked. TPC-I9 versions never change, and none appears at or below a time that was read. TPC-I1, TPC-I3 and
 TPC-I4 are about histories.
 
-*Tolerates.* Crashes of any server at any point, messages lost, repeated and late, clients that die. Replicated, also
-servers that stay away, as long as a majority of each group is up: no prepared transaction is lost or blocked.
+*Tolerates.* Crashes of any server at any point, lost, repeated and late messages, clients that die. With replication,
+also servers that stay down, as long as a majority of each group is up: no prepared transaction is lost or blocked.
 
-*Does not tolerate.* Without replication, a coordinator that stays away: participants that promised are blocked until it
-is back; and the loss of a disk. With it, monotonic clocks that drift apart by more than the margin of the leader's
-lease. Messages later than the `transactions_remembered` latest transactions of their server: the outcome of earlier
-ones is forgotten when the log is cut short, and a client that asks is told so, and not that they were rolled back; a
-step of one that comes then begins it anew. Old versions of values are kept for ever.
+*Does not tolerate.* Without replication, a coordinator that stays down, as prepared participants are blocked until it
+returns, and the loss of a disk. With replication, monotonic clocks that drift apart by more than the margin of the
+leader's lease. Messages later than the `transactions_remembered` latest transactions of their server: the outcome of
+earlier ones is forgotten when the log is cut short. A client that asks for one is not told of a rollback, but that the
+outcome is forgotten. A late step of such a transaction begins it again. Old versions of values are kept for ever.
 
 *Workloads.* `bank`, `booking`, `txn-append`, `txn-register`, `lost-update`, `write-skew` and `predicates` on
 `transactional-kv`.
@@ -315,7 +315,7 @@ class Coordinator:
         return RollBackTransaction(found.ref.id)
 
     def tick(self) -> None:
-        """Roll back transactions without news for too long, and send unanswered messages again.
+        """Roll back transactions without messages for too long, and send unanswered messages again.
 
         Runs from time to time.
         """

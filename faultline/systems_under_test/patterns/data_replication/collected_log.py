@@ -22,8 +22,8 @@ answers any client.
 
 *Planted bugs.* `serves-before-synchronisation` (LOG-M10 in this style).
 
-One cost: a server that starts again does not know how much is committed, so its whole log is sent to it. The book says
-so of moving logs, and names it as the reason why Raft elects the most recent log instead.
+One cost: a server that restarts does not know which entries are committed, so the leader sends it the whole log. The
+book names this cost as the reason why Raft elects the server with the most recent log instead.
 
 Sources: Patterns of Distributed Systems ch. 2; Junqueira, Reed and Serafini, "Zab" (DSN 2011) IV.B; Liskov and
 Cowling, "Viewstamped Replication Revisited" (2012) 4.2.

@@ -1,4 +1,4 @@
-"""Flush policy: when the log is flushed, and when a writer may be told that its entry is safe.
+"""Flush policy: the times at which the log is flushed, and at which a writer is answered.
 
 *Problem.* A flush after every append is safe and slow. Flushing less often is fast, but an answer before the flush is a
 promise that a crash of the machine can break.
@@ -20,9 +20,9 @@ In `logged-store` the option `flush_policy` chooses between all of them. In `con
 beneath it the outbox of the ports does: appends that come while an fsync is under way share the next one.
 
 *Tolerates.* Crashes of process and machine, as above. A flush that fails: no writer is answered. As it is unknown which
-part of the log is on disk, no append and no flush is accepted until the log is recovered (WAL-R16). Trying again would
-be worse than useless: after a failed fsync the kernel may drop the data that it could not write, and report success
-next time (Rebello et al., "Can Applications Recover from fsync Failures?", ATC 2020).
+part of the log is on disk, no append and no flush is accepted until the log is recovered (WAL-R16). A second attempt
+would be unsafe: after a failed fsync the kernel may drop the data that it could not write, and report success next time
+(Rebello et al., "Can Applications Recover from fsync Failures?", ATC 2020).
 
 *Does not tolerate.* For the policies that answer at once: a crash of the machine.
 
@@ -30,8 +30,8 @@ next time (Rebello et al., "Can Applications Recover from fsync Failures?", ATC 
 
 *Checkers.* Properties over every crash, in the tests; linearizability for the replicated log.
 
-*Planted bugs.* `ack-before-fsync` in `consistent-core` is `FlushInIntervals` where it was not chosen; answering a group
-when it is queued (WAL-M3) is planted in the tests.
+*Planted bugs.* `ack-before-fsync` in `consistent-core` is `FlushInIntervals` where it was not chosen; a group that is
+answered when it is queued (WAL-M3) is planted in the tests.
 
 Sources: Patterns of Distributed Systems ch. 3, "Implementation considerations"; group commit in DeWitt et al. (1984).
 """

@@ -1,17 +1,16 @@
-"""Followed log: the half of the replicated log that every server has. It takes over a leader's entries and executes
-them.
+"""Followed log: the part of the replicated log that every server has. It stores a leader's entries and executes them.
 
-*Problem.* A follower must end with exactly the leader's log, no matter what it had before and what arrives late or
-twice. It may execute only entries that will never be taken back.
+*Problem.* A follower must end with exactly the leader's log, whatever entries it had before and whatever messages
+arrive late or twice. It may execute only entries that will never be removed.
 
 *Idea.* A request says which entry comes before those it brings. If this log has that entry, of that generation, the
-logs are equal up to it. Entries that are here already are skipped, the first one of another generation is cut off with
-all behind it, and the rest is appended. The acknowledgement, and the mark, go only as far as *this request* verified
-the log, because an old suffix may stand behind that. Entries are executed in order as the mark passes them.
+logs are equal up to it. Entries that the log has are skipped, the first one of another generation is removed with all
+that follow it, and the rest is appended. The acknowledgement and the mark go only as far as *this request* verified the
+log, because an old suffix may follow there. Entries are executed in order as the mark passes them.
 
 *Invariants.* LOG-I1, LOG-I2, LOG-I5; HWM-I1, HWM-I5.
 
-*Tolerates.* Short, old, repeated and reordered requests: absence from a request cuts nothing off.
+*Tolerates.* Short, old, repeated and reordered requests: no entry is removed because a request lacks it.
 
 *Does not tolerate.* Requests of an old generation: the caller compares generations first.
 
@@ -105,7 +104,7 @@ class FollowedLog:
         changed = False
         for entry in entries:
             present = log.generation_at(entry.index)
-            # Entries that are present stay: a late, short request must not cut off what a newer one appended (LOG-M4).
+            # Entries that are present stay: a late, short request must not remove the entries of a newer one (LOG-M4).
             if present == entry.generation or present == COMPACTED:
                 continue
             if present >= 0 and not self._truncate(entry.index):

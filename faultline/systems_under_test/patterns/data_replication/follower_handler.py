@@ -1,11 +1,12 @@
-"""A leader's view of one follower: how far it has come, what is under way to it, and when it was last heard.
+"""A leader's view of one follower: the entries that it stores, the requests in flight, and the time of its last answer.
 
-*Problem.* A leader must send each follower exactly the entries it lacks, over a network that loses messages, and may
-conclude only what the follower has really said.
+*Problem.* A leader must send each follower exactly the entries it lacks, over a network that loses messages. It may
+rely only on the follower's answers.
 
 *Idea.* Two indexes per follower (Raft's matchIndex and nextIndex): the last entry that it is known to store, and the
-next entry that it needs, which is a guess at first and is corrected by refusals. A third says how far requests in
-flight reach. Going back means to forget the requests in flight and to send again from the next entry that is needed.
+next entry that it needs, which is a guess at first and is corrected by refusals. A third index is the last entry that
+the requests in flight carry. To go back, the leader forgets the requests in flight and sends again from the next entry
+that is needed.
 
 *Invariants.* match < next <= sent + 1. Within a leadership `match_index`, `acknowledged_id` and `contact_us` never
 decrease.
@@ -32,8 +33,8 @@ NO_CONTACT = -1
 class FollowerHandler:
     """One follower, for one leadership.
 
-    `go_back_id` is the number of the first request since the leader last went back: refusals of earlier ones are old
-    news. `contact_us` is when the newest request that was answered was *sent*.
+    `go_back_id` is the number of the first request since the leader last went back: refusals of earlier ones are
+    ignored. `contact_us` is the time at which the newest answered request was *sent*.
     """
 
     __slots__ = ("acknowledged_id", "contact_us", "go_back_id", "id", "match_index", "next_index", "sent_index")

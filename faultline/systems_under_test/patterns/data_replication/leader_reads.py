@@ -1,8 +1,7 @@
 """Reads that bypass the log: three ways for a leader to answer a read, of which two are linearizable.
 
 *Problem.* A leader that was deposed does not know it. If it answers reads from its own state, it may show a value that
-the new leader has already replaced. Sending every read through the log is safe, but makes each read a disk write on a
-majority.
+the new leader has already replaced. A read through the log is safe, but costs a disk write on a majority.
 
 *Idea.* `ReadIndexReads`: note the high-water mark when the read arrives, ask a majority whether they still follow (a
 round of heartbeats *sent after* the arrival), then answer. `LeaderLeaseReads`: followers promise not to vote for any
@@ -16,11 +15,11 @@ A new leader may not know yet which entries its predecessor committed, so all re
 *Invariants.* LOG-I6 linearizable client history (index and lease). LOG-I7 no lease read after a later leader has
 committed. LOG-R15 no read before the leader's own no-op is applied.
 
-*Tolerates.* Deposed, paused and cut-off leaders. Index reads: any clocks. Lease reads: any step of the wall clock,
-and drift of the monotonic clocks as long as lease / (1 - drift) stays below election timeout / (1 + drift): ±11 % for
-200 and 250 ms.
+*Tolerates.* Deposed, paused and isolated leaders. Index reads tolerate any clocks. Lease reads tolerate any step of the
+wall clock, and drift of the monotonic clocks as long as lease / (1 - drift) stays below election timeout / (1 + drift):
+±11 % for 200 and 250 ms.
 
-*Does not tolerate.* Larger drift, for lease reads: that is their assumption. `LocalReads` tolerates nothing.
+*Does not tolerate.* Larger drift, for lease reads, which assume that it does not occur. `LocalReads` tolerates nothing.
 
 *Workloads.* `register`.
 
@@ -28,7 +27,7 @@ and drift of the monotonic clocks as long as lease / (1 - drift) stays below ele
 
 *Planted bugs.* `stale-read` (LOG-M11) answers without asking; `serve-before-no-op` (LOG-M10) does not wait for the
 no-op; `wall-clock-lease`, `lease-too-long` and `lease-dated-at-arrival` (LOG-M12) measure the lease wrongly;
-`no-step-down` (LOG-M13) answers without one.
+`no-step-down` (LOG-M13) answers without a lease.
 
 Sources: Patterns of Distributed Systems ch. 9, "Bypassing the log"; Ongaro's thesis 6.4 and 6.4.1; etcd's ReadIndex.
 """

@@ -1,12 +1,12 @@
 """A key-value store on one server whose every change goes through a write-ahead log: the pattern by itself.
 
-This is the store of the pattern's text: `put` turns a change into a command, appends the command to the log, and
-changes the map after the log is safe; `open` replays the log into an empty map. Reading never touches the log. Commands
-that must not come twice (`add`, `set_once`) carry the client and the number of the request, and a repeated one has no
-second effect, however often the log holds it.
+This is the store of the pattern's text. `put` turns a change into a command, appends the command to the log, and
+changes the map after the log is flushed. `open` replays the log into an empty map. A read never accesses the log.
+Commands that must not take effect twice (`add`, `set_once`) carry the client and the number of the request. A repeated
+command has no second effect, however often it is in the log.
 
-A command is one log entry, so a change of several keys, such as a transfer, happens whole or not at all. Snapshots give
-the cleaner its mark: the state with the index of the last command applied to it.
+A command is one log entry, so a change of several keys, such as a transfer, happens whole or not at all. Snapshots, the
+state with the index of the last applied command, give the cleaner its low-water mark.
 
 *Does not tolerate.* The loss of its disk; the replicated log does.
 

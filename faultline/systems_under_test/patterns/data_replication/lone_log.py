@@ -2,8 +2,8 @@
 
 With followers, an entry is committed when one of them acknowledges it, and no request leaves the leader before its own
 copy is durable; so the own copy may count at once. A server alone gets no answers, and an entry that counted at once
-could be executed, read, and then lost in a crash. So the server sends itself a message behind each flush. Like every
-message it arrives only when the flush is done (the outbox of the ports), and then moves the mark.
+could be executed, read, and then lost in a crash. So the server sends itself a message after each flush. Like every
+message it arrives only when the flush is done (the outbox of the ports), and then advances the high-water mark.
 
 A lone server tolerates no failure. It is here as the yardstick for the cost of replication.
 

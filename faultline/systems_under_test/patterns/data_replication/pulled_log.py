@@ -1,13 +1,13 @@
-"""Pulled log: the replicated log turned round. Followers fetch from the leader, and so show which entries they have.
+"""Pulled log: the replicated log whose followers fetch entries. Each fetch acknowledges the entries before it.
 
-*Problem.* A leader that pushes keeps books on every follower: the next entry it needs, the requests in flight, the
-place to go back to. With many followers, or with consumers that read the same log, the server that lacks entries knows
-best where to go on.
+*Problem.* A leader that pushes entries keeps a record of every follower: the next entry it needs, the requests in
+flight, the place to go back to. With many followers, or with consumers that read the same log, it is simpler if each
+server that lacks entries asks for them.
 
 *Idea.* (Kafka's replication.) A follower asks for the entries after its last one, and names that entry's index and
 generation. If the leader has the same entry there, the request itself acknowledges all entries up to it: the leader
-raises the follower's match index, and with it the high-water mark. The answer brings entries and the mark. Without
-news, the leader parks the request until there are entries, or until the mark has moved.
+raises the follower's match index, and with it the high-water mark. The answer brings entries and the mark. Without new
+entries, the leader keeps the request until it has some, or until the mark has advanced.
 
 If the logs differ there, the leader names its last entry whose generation is not above the follower's: all entries
 behind that place differ. The follower cuts off the entries behind it, and behind its own last entry of that generation,

@@ -5,24 +5,24 @@ update that only one of them had.
 
 *Idea.* (Raft.) The leader appends each command to its own log and sends it to the followers with the position and
 generation of the entry before it. A follower whose log does not hold that entry refuses, and the leader tries again
-further back. An entry that conflicts with the leader's is cut off with all that follow. So equal (index, generation)
-means equal logs up to that entry. When an entry *of its own generation* is on a majority, the leader moves the
-high-water mark, executes up to it and answers; followers learn the mark from later requests and heartbeats. A new
-leader appends a no-op first, by which it learns which entries are committed.
+further back. A follower removes an entry that conflicts with the leader's, and all that follow it. So two logs with an
+entry of the same (index, generation) are equal up to that entry. When an entry *of its own generation* is on a
+majority, the leader moves the high-water mark, executes up to it and answers; followers learn the mark from later
+requests and heartbeats. A new leader appends a no-op first, by which it learns which entries are committed.
 
 One request per follower carries all outstanding entries (a batch), and several may be in flight (a pipeline). Numbers
 of requests are matched in order; a mismatch, a lost message or a long silence makes the leader go back to the first
 entry that was not acknowledged. A heartbeat is an empty request that points at what the follower *has acknowledged*, so
 it can leave ahead of disk writes and is never refused for a gap.
 
-*Invariants.* LOG-I1 the same (index, generation) means the same entry and the same log before it. LOG-I2 no two servers
-execute different entries at one index. LOG-R14 the mark never moves by counting copies of an old generation's entry.
-LOG-I3 a leader only appends. LOG-I5 each entry is applied once, in order, at or below the mark. LOG-I8 after a heal all
-servers reach the same log. GEN-I2 generations along a log do not decrease. HWM-I1, HWM-I5: the mark does not move back,
-and no entry below it is cut off.
+*Invariants.* LOG-I1 if two logs have an entry with the same (index, generation), the entry and all entries before it
+are the same. LOG-I2 no two servers execute different entries at one index. LOG-R14 the high-water mark never advances
+by counting the copies of an old generation's entry. LOG-I3 a leader only appends. LOG-I5 each entry is applied once, in
+order, and none above the mark. LOG-I8 after a heal all servers reach the same log. GEN-I2 generations along a log do
+not decrease. HWM-I1 the mark does not move back. HWM-I5 no entry at or below the mark is removed.
 
 *Tolerates.* Lost, late, repeated and reordered messages; crashes between any two effects (acknowledgements wait for the
-fsync, in the ports' outbox); followers that were away for long.
+fsync, in the ports' outbox); followers that were disconnected for long.
 
 *Does not tolerate.* A majority of disks losing data. A follower that needs entries below the low-water mark gets no
 more entries: `send_snapshot` is called for it (snapshot installation).
@@ -34,7 +34,7 @@ more entries: `send_snapshot` is called for it (snapshot installation).
 *Planted bugs.* `commit-old-generation` (LOG-M1), `no-previous-check` (LOG-M2), `previous-index-only` (LOG-M3),
 `truncate-to-request` (LOG-M4), `no-truncate-on-conflict` (LOG-M5), `acknowledge-last-index` (LOG-M6), `unbounded-mark`
 (LOG-M7), `ack-before-quorum` (LOG-M8), `ack-before-fsync` (LOG-M9), `apply-newest-first` (LOG-M14), `next-index-stuck`
-(LOG-M15), `orphaned-callbacks` (LOG-M16); LOG-M10 to LOG-M13 stand with the reads that bypass the log.
+(LOG-M15), `orphaned-callbacks` (LOG-M16); LOG-M10 to LOG-M13 are in the module of the reads that bypass the log.
 
 Deviations from the printed code, all on the safe side (requirements, section 14): the acknowledged index is the last
 one *verified by this request*, not the last one in the log; the follower's mark is bounded by it; an empty log

@@ -1,6 +1,6 @@
 """The messages between leader and followers of a replicated log, and their reports in the trace.
 
-*Problem.* A reader of the protocol wants to see the messages before their use.
+*Problem.* The messages are the interface between leader and followers, and should be readable in one place.
 
 *Idea.* A request carries the position and the generation of the entry before the ones it brings, so that a follower can
 tell whether its log continues there; an answer carries the last index that *this request* verified.
@@ -63,7 +63,7 @@ class HighWaterMarkAdvanced(msgspec.Struct, frozen=True):
 
 
 class EntriesTruncated(msgspec.Struct, frozen=True):
-    """Trace: entries from `from_index` to `last_index` were cut off, with the mark at `high_water_mark`."""
+    """Trace: entries from `from_index` to `last_index` were removed, with the mark at `high_water_mark`."""
 
     from_index: int
     last_index: int

@@ -1,25 +1,26 @@
-"""Request waiting list: a table of waiting requests, so that answers from peers find the client they are for.
+"""Request waiting list: a table of waiting requests, so that the answers of peers reach the right client.
 
 *Problem.* A node asks several others on behalf of a client, without blocking. The answers come later, in any order, or
 never. The node must know when it has enough of them, and answer the client once.
 
 *Idea.* Before a message is sent, a callback is registered under a key. The key is the correlation id of one peer
 message: one callback under several keys then counts a quorum. Or it is an index of the replicated log: the callback
-fires when the high-water mark gets there. Taking an entry out takes its callback with it, so each entry has exactly one
-of three fates: a response, an error, or expiry, swept by a timer of the node. An answer without an entry is late; it is
-ignored.
+runs when the high-water mark reaches the index. The end of a wait removes the entry together with its callback, so each
+entry has exactly one of three outcomes: a response, an error, or expiry in the sweep, which a timer of the node starts.
+An answer without an entry is late and is ignored.
 
-An expired or failed wait says *unknown*, never *did not happen*: the peers may have done it (RWL-R15).
+After an expired or failed wait the outcome is *unknown* and never *fail*: the peers may have executed the request
+(RWL-R15).
 
-*Invariants.* RWL-I1 at most one reply per client request, and one within timeout plus sweep interval while the node
-lives. RWL-I2 success means a quorum of distinct replicas. RWL-I3 one fate per key. RWL-I4 in a quiet cluster no request
-waits.
+*Invariants.* RWL-I1 every request is answered at most once, and within the timeout and one sweep if its node stays up.
+RWL-I2 a success means that a quorum of distinct replicas has stored the value. RWL-I3 each key has exactly one outcome.
+RWL-I4 in a cluster at rest no wait is left.
 
-*Tolerates.* Silent peers, late, repeated and unknown answers, answers in the very instant of the sweep, answers for an
-earlier incarnation of the node when correlation ids carry the incarnation.
+*Tolerates.* Silent peers, late, repeated and unknown answers, answers at the instant of the sweep, answers to an
+earlier incarnation of the node if correlation ids contain the incarnation.
 
-*Does not tolerate.* A crash: the list is memory; clients find out by their own timeouts. A clock that steps: give it
-the monotonic one.
+*Does not tolerate.* A crash, because the list is only in memory: clients notice it by their own timeouts. A clock that
+steps: the list needs the monotonic one.
 
 *Workloads.* `register` with partitions and leader changes; `read-write` without a leader.
 

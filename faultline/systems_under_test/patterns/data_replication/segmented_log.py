@@ -6,12 +6,12 @@ removed without writing the rest again.
 *Idea.* Append to an open segment. When it has reached the size limit, flush it, close it, and open a new file named
 after the index of the first entry it will hold; the names alone then say which file holds which entry, and old entries
 can be removed by removing whole files. The limit is checked *before* an append, so a segment exceeds it by at most one
-entry and no entry spans two files. Reading from an index means the segment that holds it and all later ones, the open
-one included. Each file begins with a header that names its format and version.
+entry and no entry spans two files. Reading from an index reads the segment that holds it and all later ones, including
+the open one. Each file begins with a header that names its format and version.
 
-*Invariants.* SEG-I1 the segments, one after the other, are the log: no gap, overlap or duplicate. SEG-I2 the base of a
-segment is the last index of the one before, plus one. SEG-I3 bases ascend. SEG-I4 every segment but the open one has
-reached the limit, unless the log was truncated in it. SEG-I5 the entries that are read do not depend on the size limit.
+*Invariants.* SEG-I1 the segments in order are the log, without gaps, overlaps and duplicates. SEG-I2 the base of a
+segment is the last index of the previous one plus one. SEG-I3 bases ascend. SEG-I4 every segment but the open one has
+reached the limit, unless it was truncated. SEG-I5 the entries that are read do not depend on the size limit.
 
 *Tolerates.* A crash between any two steps of a roll, a truncation or a cleaning: an unflushed tail is dropped, a new
 file that is empty or torn is used again or removed. Files in the same folder that are not segments. Entries larger
@@ -20,7 +20,7 @@ than the limit. A file that cannot be deleted: it stays, and the log with it.
 *Does not tolerate.* A changed record, the last one too, or a missing one before valid ones, in the same file or a later
 one: `CorruptLog`. A file of another program or of a later version under a segment's name: `ForeignLog`,
 `FutureLogVersion`. All are left as they are. A changed record with 64 zero bytes in it is taken for a hole that a crash
-left, and what follows is dropped, and so is a last record that was answered for and never written (Alagappan et al.,
+left, and what follows is dropped, and so is a last record that was acknowledged and never written (Alagappan et al.,
 "Protocol-Aware Recovery", FAST 2018, tell that from a torn one). A torn record of 256 bytes or more that lost two
 units, one with the first bytes of its length, is taken for a changed one. A last file that vanished looks like a log
 that ended before it. A disk that makes a new file's name durable before an earlier `fsync`. A failed write: the log

@@ -1,10 +1,10 @@
-"""Singular update queue: any caller may ask for a change, and one consumer makes the changes, one at a time, in order.
+"""Singular update queue: any caller may submit a change, and one consumer executes all changes one by one, in order.
 
 *Problem.* State that many callers change needs protection, and locks held during slow work stop all of them.
 
 *Idea.* Callers put requests into a bounded queue and get a promise; a single consumer takes them one by one, runs the
-handler and completes the promise. The state belongs to the consumer alone, so it needs no locks. A full queue pushes
-back: the caller is refused, or waits for room, as it chooses.
+handler and completes the promise. The state belongs to the consumer alone, so it needs no locks. A full queue refuses a
+caller or lets it wait for room, as the caller chooses.
 
 A node lives in one thread already. The part of the pattern that still matters is that a handler is never entered while
 another one runs. A submission from inside a handler is only queued. The consumer runs at once by default; with
@@ -12,15 +12,17 @@ another one runs. A submission from inside a handler is only queued. The consume
 an Akka mailbox. It does not poll, so the poll time of the printed code has no counterpart.
 
 A handler must not wait for a remote answer: it sends, returns, and the answer comes back as a new request (SUQ-R12).
-Follow-up work goes to another queue; queues that feed each other in a circle cannot deadlock, a full one refuses.
+Follow-up work goes to another queue. Queues that feed each other in a circle cannot deadlock, as a full one refuses.
 
-*Invariants.* SUQ-I1 at most one handler is active. SUQ-I2 requests are handled in the order they were accepted. SUQ-I3
-each promise is completed exactly once. SUQ-I4 after its handler. SUQ-I5 the queue never exceeds its capacity.
+*Invariants.* SUQ-I1 at most one handler runs at a time. SUQ-I2 requests are handled in the order in which they were
+accepted. SUQ-I3 each promise is completed exactly once, and SUQ-I4 after its handler has run. SUQ-I5 the queue never
+holds more than its capacity.
 
-*Tolerates.* A handler that raises: its promise fails, `on_error` hears of it, and the next request runs. Shutdown with
-requests waiting: they fail. A caller that lost interest: its request runs all the same.
+*Tolerates.* A handler that raises: its promise fails, `on_error` gets the error, and the next request runs. A shutdown
+with queued requests: their promises fail. A caller that stops waiting: its request is executed all the same.
 
-*Does not tolerate.* A crash: queued requests are gone, and their clients get no answer. Acceptance is not commitment.
+*Does not tolerate.* A crash: queued requests are lost, and their clients get no answer. An accepted request is not yet
+done.
 
 *Workloads.* All: every message and timer of `consistent-core` passes through such a queue.
 

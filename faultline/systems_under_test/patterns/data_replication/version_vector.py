@@ -1,7 +1,7 @@
 """Version vector: a counter per writer, carried by every value, so that concurrent updates are kept and not lost.
 
 *Problem.* Without a leader, two servers may take an update of one key at the same time. A server that later holds both
-must know whether one of them was made in knowledge of the other, and so replaces it, or whether both must stay.
+must know whether one of them was made with knowledge of the other, and so replaces it, or whether both must stay.
 
 *Idea.* Each value carries a vector: for every writer, the number of its updates that the value knows of. One vector
 *descends* another when it knows at least as much. A value is dropped only for one that descends it; values of which
@@ -24,9 +24,9 @@ Contexts are vectors: a client that knows (blue, 3) is taken to know (blue, 1) a
 replicas exchange all siblings of a key together, and when a client writes with the context that it has *read*, never
 with the version of its own write. Both are rules of the system that uses this module.
 
-*Invariants.* VVC-I1 the siblings of a node are pairwise concurrent. VVC-I2 one version names one value. VVC-I3 no
-acknowledged value disappears but for one written in knowledge of it. VVC-I5 a value is never replaced by one that it
-descends. VVC-I6 a node's own counter is durable before a version carries it.
+*Invariants.* VVC-I1 the siblings of a node are pairwise concurrent. VVC-I2 one version has one value. VVC-I3 an
+acknowledged value disappears only if a value written with knowledge of it replaces it. VVC-I5 a value is never replaced
+by an older one, from which it descends. VVC-I6 a node's own counter is durable before a version contains it.
 
 *Tolerates.* Values in any order and any number of times (the union of siblings is commutative, associative and
 idempotent); any number of writers at once.
@@ -81,7 +81,7 @@ __all__ = [
 
 
 class ObsoleteVersion(Exception):
-    """The write was made in ignorance of a newer value: read again, then write."""
+    """The write was made without knowledge of a newer value: read again, then write."""
 
 
 class ConflictError(Exception):

@@ -1,7 +1,7 @@
 """Versioned Value: store every update under a new version, so that the past can still be read.
 
 *Problem.* A store that overwrites can tell neither what a key held a moment ago nor which of two values is newer. A
-reader of several keys locks out the writers, or sees half of an update.
+reader of several keys blocks the writers, or sees half of an update.
 
 *Idea.* The version is a suffix of the key: each update adds an entry (key, version), and none is ever changed. The
 entries are kept in the order of key, then version. To read a key *at* version v is to find the last entry not after
@@ -21,9 +21,9 @@ Two layouts answer alike. `OrderedVersions` is the ordered map of the text, here
 deletion is an entry too. `compact` forgets the entries that only reads below a mark could need, and such reads are
 refused.
 
-*Invariants.* VVL-I1 the value of (key, version) never changes. VVL-I2 versions grow along the log and are the same on
-all replicas. VVL-I3 a read at v gives the state after applying the log up to v. VVL-I4 reads of several keys at v show
-one prefix of the log.
+*Invariants.* VVL-I1 the value of (key, version) never changes. VVL-I2 versions increase along the log and are the same
+on all replicas. VVL-I3 a read at v gives the state after applying the log up to v. VVL-I4 reads of several keys at v
+show one prefix of the log.
 
 *Tolerates.* Any number of readers in the past; versions that arrive out of order; keys that are prefixes of others.
 
@@ -36,8 +36,8 @@ one prefix of the log.
 *Planted bugs.* `floor-without-key-check`, `overwrite-in-place`, `version-at-propose`, `version-reset-on-restart`,
 `versions-as-text`, `ceiling-for-floor`; an index that is updated before its data, as a component.
 
-Deviations from the printed code: it never compares the key of the floor; a range that runs backwards throws there and
-is empty here; bounds are inclusive at both ends.
+Deviations from the printed code: the key of the floor is compared, which the sample never does. Reversed bounds give an
+empty range, where the sample throws. Ranges include both ends.
 
 Sources: Patterns of Distributed Systems ch. 17; Reed's thesis (MIT 1978) on versions of objects; etcd's `mvcc` and
 RocksDB's `SeekForPrev` as the stores of this kind.
@@ -156,7 +156,7 @@ class VersionedStore(ABC, Generic[V]):
         return [VersionedValue(version, self._value(key, version)) for version in self._between(key, first, last)]
 
     def since(self, key: str, first: V) -> list[VersionedValue[V]]:
-        """Return all entries of the key from version `first` on: the news for a watcher that saw all earlier ones."""
+        """Return all entries of the key from version `first` on, for a watcher that saw all earlier ones."""
         newest = self._newest(key)
         return [] if newest is None else self.range(key, first, newest)
 
@@ -326,7 +326,7 @@ class PinnedSnapshot(Generic[V]):
 
 
 class CountedVersions:
-    """The text's store: one counter for all keys, moved on by each update that is applied, from 0 on (VVL-R1).
+    """The text's store: one counter for all keys, which starts at 0 and increases with each applied update (VVL-R1).
 
     Give it the updates of the replicated log, up to the high-water mark and in the order of the log; then the counter
     is a function of the log. After a restart it goes on from the entries of a durable store, or from the log replayed.

@@ -6,13 +6,13 @@
 order of the pairs. A key ends with a mark that sorts below everything a longer key could go on with; versions are
 big-endian, their sign bit flipped. Keys may contain NUL, and one key may be the beginning of another.
 
-The file is a sorted table: all pairs in order, each with its value. It is read whole and written whole, as the state of
-a snapshot (`snapshot_store`), which is there as a whole or not at all; changes since then are in the write-ahead log.
+The file is a sorted table: all pairs in order, each with its value. It is read and written as a whole, as the state of
+a snapshot (`snapshot_store`), which is complete or absent. Later changes are in the write-ahead log.
 
 *Invariants.* VVL-R14 bytes(a) < bytes(b) exactly when a < b. Otherwise those of the versioned value, VVL-I1 to VVL-I4.
 
-*Tolerates.* A crash at any time: the table under its name is whole, and the log has what is newer. A table whose pairs
-are out of order, or that is something else, is refused (`UnusableVersions`).
+*Tolerates.* A crash at any time: the table under its name is complete, and the log has the newer changes. A table with
+pairs out of order, or a file that is no table, is refused (`UnusableVersions`).
 
 *Does not tolerate.* Versions outside 64 bits. Histories that outgrow memory; LSM trees merge tables without reading
 them whole.

@@ -1,7 +1,7 @@
 """The consumer that owns a write-ahead log: requests are written one at a time, and answered after the write.
 
-*Problem.* Many connections hand in requests that must all go to one file, each once, in one order, and no client may be
-told "done" before its entry is on disk.
+*Problem.* Many connections submit requests that must all go to one file, each once and in one order. No client may get
+its answer before its entry is on disk.
 
 *Idea.* One singular update queue stands in front of the log; its handler appends the request and makes it durable. The
 answer is sent when the promise of that request completes, outside the handler, so that a slow client holds up no other:
@@ -10,7 +10,7 @@ consumer runs (`schedule`), or what shares one flush (`policy`).
 
 *Invariants.* SUQ-I2 the order of the log is the order of acceptance. SUQ-I4 an answer leaves after the write.
 
-*Tolerates.* A failing disk: the client is told so, and so is every later client, since the log refuses to go on.
+*Tolerates.* A failing disk: the client and every later client get an error, because the log accepts no further entry.
 
 *Does not tolerate.* A crash between write and answer: the client must ask again, and the receiver be idempotent.
 

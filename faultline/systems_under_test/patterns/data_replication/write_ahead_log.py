@@ -1,27 +1,27 @@
 """Write-ahead log: every change is on disk, as an entry of one log, before it changes anything else.
 
-*Problem.* A server must keep its promise over a crash without flushing all its data structures at every change.
+*Problem.* Acknowledged changes must survive a crash, and flushing all data structures at every change is too slow.
 
 *Idea.* Append each change as an entry to one log, sequentially, and flush the log; apply the change to memory
 afterwards; rebuild memory by replaying the log. Entries have contiguous indexes and carry the generation of the leader
 that made them. On disk each is a record with length and checksum in a segmented log. The log keeps its entries in
 memory as well: files are for recovery, and the hot path never reads them.
 
-The flush policy is the caller's, and its guarantee follows from when it calls `flush` (WAL-R9): after each append, no
-acknowledged entry is lost; after several appends and before their replies, the same at less cost (the outbox of the
-ports does this by itself: a reply recorded after a flush waits for it); from a timer, a crash may lose acknowledged
-entries, but only a suffix of them. `flush_policy` has all three, `logged_store` is a store built on the log alone.
+The caller chooses the flush policy, and its guarantee follows from its calls of `flush` (WAL-R9). With a call after
+each append, no acknowledged entry is lost. With a call after several appends and before their replies, the guarantee is
+the same at less cost (the outbox of the ports does this by itself: a reply recorded after a flush waits for it). With
+calls from a timer, a crash may lose acknowledged entries, but only a suffix of them. `flush_policy` has all three, and
+`logged_store` is a store built on the log alone.
 
-*Invariants.* WAL-I1 acknowledged writes survive recovery. WAL-I2 indexes are contiguous. WAL-I3 state is the fold of
-the log. WAL-I5 after a crash the log is a prefix of the appended entries and holds all flushed ones. WAL-I6 a restart
-does not change its length.
+*Invariants.* WAL-I1 acknowledged writes survive recovery. WAL-I2 indexes are contiguous. WAL-I3 the state is the
+snapshot with the commands of the log after it applied in order. WAL-I5 after a crash the log is a prefix of the
+appended entries and contains all flushed ones. WAL-I6 a restart does not change its length.
 
 *Tolerates.* A crash at any byte of a write: the torn tail is dropped, durably, before a new entry is appended. A crash
-during recovery. A failing disk, in the sense that its failure is never hidden: memory is unchanged, the caller gets an
-error and the log refuses further writes.
+during recovery. A failing disk: memory is unchanged, the caller gets an error and the log refuses further writes.
 
-*Does not tolerate.* A changed record: `CorruptLog`, the node refuses to start. A disk that loses data that it called
-flushed. Duplicate commands are entries like any others; ignoring them is the idempotent receiver's work.
+*Does not tolerate.* A changed record: recovery raises `CorruptLog`, and the node does not start. A disk that loses data
+which it reported as flushed. Duplicate commands are entries like any others; the idempotent receiver ignores them.
 
 *Workloads.* `register` with kill and restart of one, a majority or all nodes.
 

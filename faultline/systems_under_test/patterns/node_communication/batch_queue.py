@@ -1,10 +1,10 @@
 """The queue in front of a request batch: it collects requests, and decides when they leave together.
 
-A batch leaves when the bytes that wait *exceed* its size (a batch that fits exactly still waits for its time), when as
-many requests wait as it may hold, or when the oldest has lingered long enough. It takes as many as fit from the head,
-in order; the rest keep their place and their own linger. The queue is bounded. Beyond the bound callers are refused, or
-blocked: in a node that only handles events this means that their requests wait outside the queue. A request that fits
-into no batch is refused when it is queued, because at the head it would stop everything behind it.
+A batch is sent when the queued bytes *exceed* its size (requests that fill it exactly still wait for the linger), when
+as many requests wait as it may hold, or when the oldest has waited for the linger. It takes as many as fit from the
+head, in order. The rest keep their order and their own linger. The queue is bounded. A full queue refuses its callers
+or blocks them: in a node that only handles events this means that their requests wait outside the queue. A request that
+fits into no batch is refused when it is queued, because at the head it would block all others.
 
 No loop polls: one timer is set for the oldest request. All times are microseconds of the monotonic clock.
 
@@ -40,7 +40,7 @@ Item = TypeVar("Item")
 
 
 class OversizeRequest(ValueError):
-    """The request is larger than a batch may be; it was not queued, and will not be executed."""
+    """The request is larger than the batch size; it was not queued, and will not be executed."""
 
 
 class BatchQueueFull(Exception):
@@ -57,7 +57,7 @@ class WhenFull(Enum):
     BLOCK = "block"
     """It waits outside the queue, in order: its caller is blocked."""
     REFUSE = "refuse"
-    """Its caller is told with `BatchQueueFull`."""
+    """Its caller gets `BatchQueueFull`."""
 
 
 class BatchLimits(msgspec.Struct, frozen=True, kw_only=True):

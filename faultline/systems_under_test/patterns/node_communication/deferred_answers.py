@@ -2,9 +2,9 @@
 
 `SequencedReceiver` and `BatchReceiver` execute a request while its message is handled. A server that must first
 replicate a request knows the answer later, and it knows the answers of several requests in any order. So here the
-execution returns a promise. The pipeline holds an answer until all before it have left, as its sender takes any other
-order for a breach of protocol. A batch is answered as a whole, when its last request is done, and each answer bears the
-number of its own request.
+execution returns a promise. The pipeline holds an answer until all before it have left, because its sender treats any
+other order as a protocol error. A batch is answered as a whole, when its last request is done, and each answer carries
+the number of its own request.
 
 An answer goes over the connection that brought its request last. When that one has ended the answer is kept, for the
 repetition that comes over the next connection.

@@ -1,18 +1,18 @@
 """Both ends of a request pipeline that keeps order across retries: a sender that goes back, a receiver that refuses.
 
 The sender numbers its requests when it first transmits them, 1, 2, 3 … within an *epoch*. The receiver executes only
-the next number. It answers a number that it executed before again from memory, and rejects one that comes too early,
-with the number that it expects; the sender goes back and transmits from there on, in order. So a lost request is never
+the next number. It answers a number that it has executed from memory. It rejects a number that comes too early and
+names the one that it expects, and the sender transmits again from there on, in order. So a lost request is never
 overtaken, and no request is executed twice. (Raft reaches the same end in another way: each request names its
 predecessor, as in the replicated log.)
 
-Numbers must have no gaps. When a request is given up although its fate is unknown, all that were transmitted share that
-fate, and the sender begins a new epoch, in which the receiver expects 1 again. When requests in flight are lost, the
+Numbers must have no gaps. When the sender gives up a request with an unknown outcome, it gives up all that were
+transmitted. It then begins a new epoch, in which the receiver expects 1 again. When requests in flight are lost, the
 sender sends them again, which this order makes safe, or reports them (`OnLoss`).
 
 Callers get promises. A request waits for a place, but no caller waits longer than the timeout (ten heartbeat
-intervals): a request that was transmitted fails with `FateUnknown`, one that was not with `NotSent`. Messages that
-answer no request, such as watch events, go to `on_event` and take up no place.
+intervals). A transmitted request then fails with `FateUnknown`, and any other with `NotSent`. Messages that answer no
+request, such as watch events, go to `on_event` and take up no place.
 
 Sources: Patterns of Distributed Systems ch. 32 and the article of 20 August 2020; KIP-98, Kafka's idempotent producer,
 whose producer id and epoch these are; Zab, in which a follower refuses a proposal that does not follow its last one.
@@ -69,7 +69,7 @@ class OnLoss(Enum):
     GO_BACK = "go-back"
     """They are transmitted again, in order, over the next connection."""
     FAIL_ALL = "fail-all"
-    """Their callers are told that their fate is unknown."""
+    """Their callers learn that the outcome is unknown."""
 
 
 class SequencedRequest(msgspec.Struct, frozen=True, tag="sequenced-request"):
@@ -221,7 +221,7 @@ class PipelinedSender:
             if not self._pipeline.received(self._name, response.sequence, self._clock.monotonic_us()):
                 return
         except OutOfOrderResponse:
-            # A breach of the protocol: nothing that this connection brings can be trusted.
+            # After a protocol error no message of this connection can be trusted.
             self._hang_up()
             self.disconnected(self._connection)
             return

@@ -3,19 +3,19 @@
 *Problem.* A request of a few bytes costs nearly as much as one of a few thousand: a trip over the network (say 100 µs),
 a wake-up of the receiver, a flush of its disk. Hundreds of small requests, one by one, leave a link of 1 Gbit/s idle.
 
-*Idea.* Sending only queues (`BatchQueue`). A request gets a number and its caller a promise; the queue is sent as one
-batch when its bytes exceed a limit, or when its oldest request has waited long enough (*linger*). The receiver takes
-the batch apart, executes each request as if it had come alone, in order, and answers all of them in one message; by the
-numbers every answer finds its promise. A batch is a means of transport and not a transaction: a request that fails,
-fails alone.
+*Idea.* `send` only queues a request (`BatchQueue`). The request gets a number and its caller a promise. The queue is
+sent as one batch when its bytes exceed a limit, or when its oldest request has waited for the *linger*. The receiver
+takes the batch apart, executes each request in order, as if it had come alone, and answers all of them in one message.
+The numbers match each answer with its promise. A batch is a means of transport and not a transaction: a request that
+fails stops no other.
 
                        size, or linger of the oldest
     send ──► queue ──────────────────────────────────► RequestBatch ──► one by one
     promise ◄── pending, by number ◄── BatchResponse ◄──┘
 
-The book leaves three decisions open. A request larger than a batch may be is refused when it is queued, because at the
-head of the queue it would stop all behind it. The queue is bounded, and at the bound callers wait their turn or are
-refused (`WhenFull`). Closing sends the queued requests, or fails them; no promise stays without an outcome.
+The book leaves three decisions open. A request that is larger than the batch size is refused when it is queued, because
+at the head of the queue it would block all others. The queue is bounded, and a full queue blocks or refuses its callers
+(`WhenFull`). Closing sends the queued requests, or fails them; no promise stays without an outcome.
 
 A batch that was not answered is sent again as a whole, after a pause that doubles. The receiver may have executed a
 part of it, so it must be an idempotent receiver, and must keep answers for all requests that can come again:
@@ -26,16 +26,16 @@ There are two users in `consistent-core`: `BatchingClient`, for requests of clie
 (`wire=channel`; there `deferred_answers` has the receiver, as its answers come later); and `BatchQueue` alone, by which
 a leader (option `batch_linger_ms`) appends and flushes several commands as one.
 
-*Invariants.* RB-I1 one request, one answer, one completed promise, which belong together. RB-I2 requests are executed
-in the order they were queued, and end as they would one by one. RB-I3 no batch exceeds its limit, and no request waits
-longer than the linger while the link is free. RB-I4 at rest no request is pending. RB-I5 one effect per client and
-number.
+*Invariants.* RB-I1 requests, answers and completed promises correspond one to one. RB-I2 requests are executed in the
+order in which they were queued, and the final state is the same as without batches. RB-I3 no batch exceeds its size,
+and no request waits longer than the linger while the link is free. RB-I4 at rest no promise is pending. RB-I5 each
+request number of a client has exactly one effect.
 
 *Tolerates.* Lost, late and repeated batches and answers; answers that come before `send` returned; answers to no
 pending request; a receiver that dies in the middle of a batch; full queues.
 
-*Does not tolerate.* A receiver without duplicate detection, or one that keeps too few answers. A crash of the sender:
-queued requests are gone, but their callers were told no more than that they were queued.
+*Does not tolerate.* A receiver without duplicate detection, or one that keeps too few answers. A crash of the sender,
+which loses the queued requests: their callers know only that these were queued.
 
 *Workloads.* `register` on `consistent-core` with `batch_linger_ms`; counters in the component's own transcripts.
 

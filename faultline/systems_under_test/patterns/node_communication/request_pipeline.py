@@ -1,26 +1,26 @@
-"""Request pipeline: send the next request without waiting for the answer to the last one, but not too many.
+"""Request pipeline: send further requests before the first is answered, up to a limit.
 
-*Problem.* Over one channel, a sender that waits for each answer uses a fraction of what the receiver could do.
+*Problem.* A sender that waits for each answer on its channel leaves the receiver idle most of the time.
 
-*Idea.* Sending and receiving are independent. A limited number of requests (five) may be in flight to each peer; at
-the limit, the sender waits until an answer frees a place. A channel keeps order, so an answer must be for the oldest
-request in flight; any other is a breach of protocol, and the connection is dropped.
+*Idea.* Sending and receiving are independent. A limited number of requests (five) may be in flight to each peer; at the
+limit, the sender waits until an answer frees a place. A channel keeps order, so an answer must be for the oldest
+request in flight. Any other answer is a protocol error, and the connection is dropped.
 
-Several in flight bring a danger: when the first fails and is sent again, the second has already arrived. The receiver
-must refuse what is out of order, and the sender must go back to what was refused. Raft does it with the index and
-generation of the previous entry (the replicated log), Kafka's idempotent producer with a sequence number per sender
-(`SequenceGuard`; `pipelined_sender` joins it to a sender that goes back, and to promises for callers). Unsolicited
-messages, such as watch events, are not answers and are not shown to the pipeline.
+Several requests in flight can lose their order: when the first fails and is sent again, the second has already arrived.
+The receiver must refuse a request that is out of order, and the sender must go back to the refused request. Raft does
+it with the index and generation of the previous entry (the replicated log), Kafka's idempotent producer with a sequence
+number per sender (`SequenceGuard`; `pipelined_sender` joins it to a sender that goes back, and to promises for
+callers). Unsolicited messages, such as watch events, are not answers and are not shown to the pipeline.
 
-*Invariants.* RP-I1 never more in flight than the limit. RP-I2 answers come in the order of requests. RP-I3 effects at
-the receiver are in the order of sending, without gap or repetition. RP-I4 a dead peer blocks no caller for longer than
-the timeout. RP-I5 more than one is in flight under load.
+*Invariants.* RP-I1 the number of requests in flight never exceeds the limit. RP-I2 answers come in the order of the
+requests. RP-I3 requests take effect in the order of sending, without gaps and duplicates. RP-I4 a dead peer blocks no
+caller for longer than the timeout. RP-I5 under load there is a moment with more than one request in flight.
 
 *Tolerates.* Lost requests and answers (the sender goes back), dead peers, late answers of an old connection: they free
 no place.
 
 *Does not tolerate.* Receivers that answer out of order. Requests in flight when the connection breaks have an unknown
-fate: the receiver may have executed them, so they need an idempotent receiver with at least as many saved answers.
+outcome: the receiver may have executed them. They need an idempotent receiver that keeps at least as many answers.
 
 *Workloads.* `register` with loss and cuts.
 
@@ -138,7 +138,7 @@ class RequestPipeline:
         return flight is not None and bool(flight.ids) and now_us - flight.moved_us > timeout_us
 
     def reset(self, peer: str) -> list[int]:
-        """Free all places after the connection is gone, and return the requests in flight, whose fate is unknown."""
+        """Free all places after the connection is gone, and return the requests in flight, whose outcome is unknown."""
         flight = self._flights.pop(peer, None)
         return [] if flight is None else list(flight.ids)
 

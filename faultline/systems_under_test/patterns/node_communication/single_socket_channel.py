@@ -1,16 +1,15 @@
-"""Single socket channel: one long-lived connection per pair of nodes, so that messages arrive in the order they were
-sent.
+"""Single socket channel: one long-lived connection per pair of nodes, so that messages arrive in order.
 
-*Problem.* A leader sends many requests to each follower; their order matters, and a new connection for each is dear.
+*Problem.* A leader sends many requests to each follower. Their order matters, and a new connection for each request is
+expensive.
 
-*Idea.* Keep one connection open and send everything over it. TCP delivers in order and repeats what was lost, as long
-as the connection lives. Messages are framed with a four-byte length. Both ends give up reading after several heartbeat
-intervals without a byte (ten), so nothing waits for a peer that died silently, and heartbeats keep an idle channel
-alive.
+*Idea.* Keep one connection open and send everything over it. As long as the connection lasts, TCP delivers in order and
+repeats lost packets. Messages are framed with a four-byte length. Each end closes the connection after ten heartbeat
+intervals without a byte, so no call waits for a peer that died silently. Heartbeats keep an idle channel open.
 
-Order ends with the connection. After a reconnect, bytes of the old one may still be on their way; they must not be
-taken for the new one's. So each end numbers its connections, and a message of a number that is not current is dropped.
-Repeating unanswered requests is the work of the layers above, by log indexes or request numbers.
+Messages are in order only within one connection. After a reconnect, bytes of the old one may still be on their way;
+they must not be taken for the new one's. So each end numbers its connections, and a message of a number that is not
+current is dropped. Repeating unanswered requests is the work of the layers above, by log indexes or request numbers.
 
 This module is the channel without its socket: the framing, which the harness uses for its own connections too, and the
 state that decides which messages count. `socket_channel` and `socket_listener` make the ends of a channel from it. The
@@ -26,8 +25,8 @@ not used again. SC-I4 no wait is longer than the read timeout. SC-I5 no end repo
 *Tolerates.* Frames in pieces of any size, a reset in the middle of one, silent death of the peer, late bytes of an old
 connection, a peer that sends nonsense (a length above the limit closes the connection).
 
-*Does not tolerate.* Loss over a reconnect: what was in flight may or may not have arrived. A slow request holds up all
-behind it; the request pipeline and `send_ahead` for heartbeats are the remedies.
+*Does not tolerate.* Loss over a reconnect: a message in flight may or may not have arrived. A slow request delays all
+behind it. The request pipeline and `send_ahead` for heartbeats are the remedies.
 
 *Workloads.* `register` with cuts, in both worlds; campaign `channels`.
 
@@ -56,7 +55,7 @@ __all__ = [
 ]
 
 READ_TIMEOUT_HEARTBEATS = 10
-"""Heartbeat intervals without a byte after which a channel is given up."""
+"""The number of heartbeat intervals without a byte after which a channel is closed."""
 
 
 class ChannelClosed(Exception):
