@@ -34,8 +34,12 @@ __all__ = [
 BROAD_FAULT_SETS = (
     *("leadership", "durability", "clocks", "skew", "retries", "restarts", "all"),
     *("partition", "kill", "pause", "packet"),
+    *("power-cycles", "disk", "fsync"),
 )
-"""The fault sets of the strong campaign; one whose faults are all in another that is covered too is left out."""
+"""The fault sets of the strong campaign; one whose faults are all in another that is covered too is left out.
+
+Disks that damage data are not among them: few systems promise to notice a changed byte.
+"""
 
 _BUGS = ("", "+*")
 Place = tuple[str, str, tuple[str, ...]]

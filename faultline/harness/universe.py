@@ -51,12 +51,13 @@ __all__ = [
     "kept_options",
     "option_values",
     "usual_nodes_of",
+    "weather_value",
 ]
 
 DRAWS_MAX = 200
 """The number of universes drawn for one seed before planning gives up: each may be refused."""
 
-WEATHER: dict[str, tuple[int | float, ...]] = {
+WEATHER: dict[str, tuple[int | float | str, ...]] = {
     "latency_us_max": (600, 5_000, 10_000, 20_000),
     "fsync_us_max": (200, 5_000, 10_000, 40_000),
     "loss": (0.01, 0.02, 0.05),
@@ -65,6 +66,7 @@ WEATHER: dict[str, tuple[int | float, ...]] = {
     "client_distance_us_max": (5_000, 20_000),
     "stale": (0.001, 0.01),
     "reset": (0.001, 0.01),
+    "disk": ("journaled", "page-cache"),
 }
 """The values from which each field of `Weather` is drawn, apart from its calm one, which is always possible."""
 
@@ -73,8 +75,9 @@ AIMED = "aimed"
 
 _AIMED_SHARE = 0.25
 _RACKS = "racks"
-_STREAMS_OF_THEIR_OWN = ("stale", "reset")
-"""The fields that came later: their draws move none of those that universes had before."""
+_SIZES = "small-sizes"
+_STREAMS = ("stale", "reset", "disk", AIMED, _RACKS, _SIZES)
+"""The draws that came later: they have streams of their own, and move none of those that universes had before."""
 
 _NODES = (3, 3, 3, 4, 5, 5, 6, 7, 9)
 _WORKERS = (2, 3, 5, 5, 8, 10)
@@ -88,6 +91,13 @@ _PACKAGES_AT_ONCE = (1, 1, 2, 2, 3)
 _FACTORS = (0.25, 0.5, 2, 4)
 _FACTORS_OF_SIZES = (1 / 256, 1 / 64, 1 / 16, *_FACTORS)
 """Sizes are drawn small as well: a snapshot after 2,000 entries is never taken in a run of 200 operations."""
+_SMALL_SIZES_SHARE = 0.5
+_SMALL_SIZE_SHARE = 0.7
+"""The share of the seeds with small sizes, and that of the sizes which are small in such a seed. Steps that wait for a
+size hang together: a log is cleaned where snapshots *and* log files are small."""
+_SIZE_MIN = 64
+_SMALL_DIVISOR = 8
+"""A number that is this large by default is a size, and small where it is less than an eighth of that."""
 _LONG_MS = 5_000
 _WITHIN_A_RUN_MS = (150, 500, 1_500)
 """Times for a setting that is longer than a run by default, so that what it times happens in some runs."""
@@ -108,7 +118,7 @@ class Domains(msgspec.Struct, frozen=True, kw_only=True):
     workers: tuple[int, ...] = _WORKERS
     operations: tuple[int, ...] = _OPERATIONS
     options: Mapping[str, tuple[str, ...]] = {}
-    weather: Mapping[str, tuple[int | float, ...]] = {}
+    weather: Mapping[str, tuple[int | float | str, ...]] = {}
     events: tuple[str, ...] | None = None
 
 
@@ -145,7 +155,7 @@ def draws(request: RunRequest, system: NodeSystem, functions: tuple[str, ...]) -
     values = option_values(system, domains)
     for attempt in range(DRAWS_MAX):
         name = ("universe", request.cell, request.seed, attempt)
-        streams = {field: Random(chance_of_text(*name, field)) for field in (*_STREAMS_OF_THEIR_OWN, AIMED, _RACKS)}
+        streams = {each: Random(chance_of_text(*name, each)) for each in _STREAMS}
         yield _draw(replace(request, options=kept), domains, values, Random(chance_of_text(*name)), streams)
 
 
@@ -162,11 +172,19 @@ def calm_universe(plan: Plan, system: NodeSystem) -> dict[str, str]:
     calm |= {"nodes": str(usual_nodes_of(system)), AIMED: "off", _RACKS: str(RACKS_USUAL)}
     calm |= {f"option.{name}": description.default for name, description in all_options(system).items()}
     for field in WEATHER:
-        name, number = f"weather.{field}", getattr(Weather(), field)
-        number = 0.0 if number is msgspec.UNSET else number
+        name, value = f"weather.{field}", weather_value(Weather(), field)
         # A domain may have 0 where the weather has 0.0: they are the same value.
-        calm[name] = drawn[name] if drawn.get(name) == f"{number:g}" else str(number)
+        is_same = not isinstance(value, str) and drawn.get(name) == f"{value:g}"
+        calm[name] = drawn[name] if is_same else str(value)
     return {name: calm[name] for name in drawn if name in calm}
+
+
+def weather_value(weather: Weather, field: str) -> int | float | str:
+    """Return the value of a field; of one that is unset the value that it stands for."""
+    value: int | float | str | msgspec.UnsetType = getattr(weather, field)
+    if value is msgspec.UNSET:
+        return "journaled" if field == "disk" else 0.0
+    return value
 
 
 def kept_options(request: RunRequest, system: NodeSystem, functions: Iterable[str]) -> dict[str, str]:
@@ -219,7 +237,8 @@ def _draw(
     given = request.weather or {}
     weather = {name: value for name, value in _weather(domains, rng, streams).items() if name not in given}
     kept = flat_options(request.options)
-    options = {name: value for name, value in _options(values, rng).items() if name not in kept}
+    chosen = _options(values, rng) | _small_sizes(values, streams[_SIZES])
+    options = {name: value for name, value in chosen.items() if name not in kept}
     drawn = {name: str(number) for name, number in numbers.items()}
     if len(request.faults) > 1:
         drawn["faults"] = "+".join(faults)
@@ -238,7 +257,7 @@ def _some_packages(names: tuple[str, ...], rng: Random) -> tuple[str, ...]:
     return tuple(name for name in names if name in chosen)
 
 
-def _weather(domains: Domains, rng: Random, streams: Mapping[str, Random]) -> dict[str, int | float]:
+def _weather(domains: Domains, rng: Random, streams: Mapping[str, Random]) -> dict[str, int | float | str]:
     share = rng.choice(_SHARES_OF_WEATHER)
     fields = {name: (domains.weather.get(name, values), streams.get(name, rng)) for name, values in WEATHER.items()}
     return {name: own.choice(values) for name, (values, own) in fields.items() if values and own.random() < share}
@@ -249,6 +268,20 @@ def _options(values: Mapping[str, tuple[str, ...]], rng: Random) -> dict[str, st
     share = rng.choice(_SHARES)
     drawn = {name: rng.choice(each) for name, each in values.items() if rng.random() < share}
     return {name: value for name, value in drawn.items() if value != values[name][0]}
+
+
+def _small_sizes(values: Mapping[str, tuple[str, ...]], rng: Random) -> dict[str, str]:
+    """Return small values of sizes: in half of the universes most of them are small, in the others none."""
+    if rng.random() >= _SMALL_SIZES_SHARE:
+        return {}
+    drawn = {}
+    for name, (default, *others) in values.items():
+        if name.endswith("_ms") or not default.isdigit() or int(default) < _SIZE_MIN:
+            continue
+        small = [value for value in others if int(value) * _SMALL_DIVISOR < int(default)]
+        if small and rng.random() < _SMALL_SIZE_SHARE:
+            drawn[name] = rng.choice(small)
+    return drawn
 
 
 def _values(name: str, description: OptionDescription) -> tuple[str, ...]:
@@ -277,7 +310,7 @@ def _complaints(system: NodeSystem, domains: Domains) -> Iterator[str]:
     for name, numbers in domains.weather.items():
         if name not in WEATHER:
             yield f"weather has no field {name}; it has {', '.join(WEATHER)}"
-        elif name.endswith("_max") and any(each < getattr(calm, f"{name[:-4]}_min", 0) for each in numbers):
+        elif name.endswith("_max") and any(float(each) < getattr(calm, f"{name[:-4]}_min", 0) for each in numbers):
             yield f"{name} has a value below {name[:-4]}_min, {getattr(calm, f'{name[:-4]}_min')}"
 
 

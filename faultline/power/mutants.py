@@ -193,7 +193,7 @@ def _all(source: str, tree: ast.Module, module: str, scope: _Scope) -> list[tupl
     found = []
     for change in _changes(tree, (), False, scope):
         # Of the text without its layout: unlike the tree, it is the same for every version of Python.
-        text = "".join((ast.get_source_segment(source, change.old) or "").split())
+        text = "".join(_code_of(source, change.old).split())
         segment = hashlib.sha256(text.encode()).hexdigest()[:8]
         name = f"{module.removeprefix(SYSTEMS + '.')}:{change.place}:{change.operator}:{segment}"
         mutant = Mutant(
@@ -208,6 +208,14 @@ def _all(source: str, tree: ast.Module, module: str, scope: _Scope) -> list[tupl
         seen[name] += 1
         found.append((mutant, change))
     return found
+
+
+def _code_of(source: str, node: ast.stmt | ast.expr) -> str:
+    """Return the text of `node`; of a function the text without its docstring, which may be reworded."""
+    text = ast.get_source_segment(source, node) or ""
+    if isinstance(node, ast.FunctionDef) and ast.get_docstring(node) is not None:
+        text = text.replace(ast.get_source_segment(source, node.body[0]) or "", "", 1)
+    return text
 
 
 def _in_a_line(code: str) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from random import Random
 from typing import Literal, NamedTuple
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from faultline.harness.conditions import weather_of
@@ -23,7 +23,7 @@ from faultline.harness.plan import Plan, PlannedFault, Weather
 from faultline.harness.planning import SIMULATED_START_US, changed_plan, packages_of
 from faultline.harness.request import RunRequest
 from faultline.harness.triggers import possible_events
-from faultline.harness.universe import AIMED, WEATHER, domains_of, kept_options, option_values
+from faultline.harness.universe import AIMED, WEATHER, domains_of, kept_options, option_values, weather_value
 from faultline.nemesis.packages import quarrel
 
 __all__ = ["CHANGES", "ChangeKind", "changeable_options", "changed"]
@@ -94,16 +94,11 @@ def _weather(parent: Plan, change: _Change) -> Plan | None:
     if not fields:
         return None
     name = change.rng.choice(fields)
-    value = change.rng.choice((_number(Weather(), name), *domains.get(name, WEATHER[name])))
-    if value == _number(parent.weather, name):
+    value = change.rng.choice((weather_value(Weather(), name), *domains.get(name, WEATHER[name])))
+    if value == weather_value(parent.weather, name):
         return None
     weather = weather_of({name: value}, parent.weather)
     return replace(parent, weather=weather, universe=_drawn(parent, f"weather.{name}", str(value)))
-
-
-def _number(weather: Weather, name: str) -> int | float:
-    value: int | float | UnsetType = getattr(weather, name)
-    return 0.0 if value is UNSET else value
 
 
 def _fault(parent: Plan, change: _Change) -> Plan | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+from collections import Counter
 from typing import Any
 
 import msgspec
@@ -32,9 +33,10 @@ def drawn(seed: int = 1, **asked: Any) -> Plan:
 
 
 def weather_text(weather: Weather, name: str) -> str:
-    """Return the value of a field as a universe tells it: a share that is unset is 0."""
+    """Return the value of a field as a universe tells it: a share that is unset is 0, and a disk is journaled."""
     value = getattr(weather, name)
-    return "0.0" if value is msgspec.UNSET else str(value)
+    unset = "journaled" if name == "disk" else "0.0"
+    return unset if value is msgspec.UNSET else str(value)
 
 
 def values_in(plan: Plan) -> dict[str, str]:
@@ -130,7 +132,7 @@ def test_holding_a_number_moves_no_other_draw() -> None:
     assert held == {name: value for name, value in free.items() if name != "nodes"}
 
 
-@pytest.mark.parametrize("field", ["stale", "reset"])
+@pytest.mark.parametrize("field", ["stale", "reset", "disk"])
 def test_a_field_that_came_later_moves_no_other_draw(field: str) -> None:
     system: Any = copy.copy(load_system("consistent-core"))
     system.domains = msgspec.structs.replace(system.domains, weather={field: ()})
@@ -147,7 +149,8 @@ def test_the_weather_that_the_user_gave_is_kept_even_where_it_is_the_usual_one()
     for seed in range(12):
         plan, free = drawn(seed, weather=given), drawn(seed)
         assert (plan.weather.disk, plan.weather.fsync_us_min, plan.weather.loss) == ("page-cache", 150, 0)
-        assert plan.universe == {name: value for name, value in (free.universe or {}).items() if name != "weather.loss"}
+        kept = {f"weather.{name}" for name in given}
+        assert plan.universe == {name: value for name, value in (free.universe or {}).items() if name not in kept}
 
 
 def test_no_universe_contradicts_the_weather_that_the_user_gave() -> None:
@@ -220,6 +223,32 @@ def test_a_small_size_is_drawn_and_a_time_beyond_a_run_is_drawn_within_it() -> N
     assert min(map(int, values["snapshot_every_entries"])) < 10
     assert {"150", "300000"} <= set(values["session_timeout_ms"])
     assert values["read_mode"][0] == "read-index"
+
+
+def test_sizes_are_small_together_in_half_of_the_universes() -> None:
+    default = {"snapshot_every_entries": 2_000, "segment_size_bytes": 65_536, "snapshot_chunk_bytes": 65_536}
+    counts = Counter[int]()
+    for seed in range(60):
+        drawn_values = drawn(seed).universe or {}
+        small = [name for name, size in default.items() if int(drawn_values.get(f"option.{name}", size)) * 8 < size]
+        counts[len(small)] += 1
+    assert 15 <= counts[0] <= 35
+    assert counts[2] + counts[3] > counts[1]
+
+
+def test_a_size_that_is_given_or_declared_to_stay_is_never_drawn_small() -> None:
+    system: Any = copy.copy(load_system("consistent-core"))
+    system.domains = Domains(options={"segment_size_bytes": ()})
+    for seed in range(12):
+        request = RunRequest(
+            system="consistent-core",
+            faults=POOL,
+            seed=seed,
+            universe="drawn",
+            options={"snapshot_every_entries": "900"},
+        )
+        plan = make_plan(request, dataclasses.replace(resolve(request), system=system))
+        assert not {"option.segment_size_bytes", "option.snapshot_every_entries"} & set(plan.universe or {})
 
 
 def test_a_violation_is_shrunk_towards_the_calm_universe() -> None:
