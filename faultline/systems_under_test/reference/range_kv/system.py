@@ -38,9 +38,8 @@ class RangeKv:
     )
     patterns = ("key-range-partitions", "write-ahead-log", "generation-clock")
     functions = FUNCTIONS
-    # KRP-I5 once accused lost proposals. It bears them now; drawing loss would change every universe of before.
     # Keys of workloads are k0, k1 …: with one range to begin with, few runs have several before they end.
-    domains = Domains(options={"splits": ("k2", "k12,k2", "k1,k3,k5")}, weather={"loss": ()})
+    domains = Domains(options={"splits": ("k2", "k12,k2", "k1,k3,k5")})
     options: Mapping[str, OptionDescription] = OPTIONS
     planted_bugs: Mapping[str, PlantedBug] = BUGS.planted_bugs
     features: tuple[Feature, ...] = FEATURES
