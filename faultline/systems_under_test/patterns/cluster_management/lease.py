@@ -1,4 +1,4 @@
-"""Lease: ownership that ends by itself, so that a node that died, sleeps or is cut off cannot keep what it had.
+"""Lease: ownership that ends by itself, so that a node that died, sleeps or is cut off cannot keep its resource.
 
 *Problem.* A task, a shard, or a name in the list of members must have one owner. An owner that crashes cannot give it
 back, and one that is only slow must not act, when it wakes, beside the owner that replaced it.
@@ -7,23 +7,23 @@ back, and one that is only slow must not act, when it wakes, beside the owner th
 that all its servers know of it. Keys can be attached to it. The owner refreshes it in time, after half of the time to
 live. Only the *leader* counts time, by its monotonic clock, and refreshes are not in the log, where they would
 outnumber all other entries. When a lease has run out the leader proposes its expiry, and it ends when that entry is
-applied, at the same place of the log on every server; the attached keys go in the same step. A leader that proposed an
-expiry has taken the lease out of its own tracking, so that it neither proposes twice nor refreshes a lease that is
-about to end.
+applied, at the same place of the log on every server. The attached keys are removed in the same step. A leader that
+proposed an expiry has taken the lease out of its own tracking, so that it neither proposes the expiry twice nor
+refreshes a lease that is about to end.
 
 A new leader knows nothing of earlier refreshes. Before its first check it gives every lease a full time to live anew: a
 lease may live longer than promised, never shorter.
 
-The owner counts too, by its own clock, from the moment at which it *sent* the request that was granted, and less than
-the time to live, so that the lease ends for the owner first, although clocks run differently. And the index of the
-entry that granted the lease, its *incarnation*, is a **fencing token**: it grows from owner to owner, so that the
+The owner counts too, by its own clock, from the moment at which it *sent* the request that was granted. It counts less
+than the time to live, so that the lease ends for the owner first, although clocks run at different rates. The index of
+the entry that granted the lease, its *incarnation*, is a **fencing token**: it grows from owner to owner, so that the
 guarded resource can refuse a write of an earlier owner that was delayed, or that it sends after a long sleep. An expiry
 names the incarnation, so that a late expiry does not end the next owner's lease.
 
-*Invariants.* LS-I1 one owner at a time. LS-I2 no lease ends within its time to live after a refresh that was
-acknowledged. LS-I3 a lease that is not refreshed ends in bounded time. LS-I4 an attached key exists only while its
-lease does. LS-I5 servers that have applied the same entries hold the same leases. LS-I6 grants and ends of a name
-alternate. LS-I7 only leaders propose expiries.
+*Invariants.* LS-I1 no two clients believe at one time that they hold the same lease. LS-I2 no lease expires within its
+time to live after a refresh that was acknowledged. LS-I3 a lease that is not refreshed ends within bounded time. LS-I4
+an attached key exists only while its lease does. LS-I5 servers that have applied the same entries hold the same leases.
+LS-I6 the grants and ends of a name alternate in the log. LS-I7 only leaders propose expiries.
 
 *Tolerates.* Crashed, paused and cut-off owners and leaders; lost, repeated and late messages; wall clocks of any kind.
 
@@ -90,7 +90,7 @@ LEASE_OVER = "lease-over"
 NOT_HELD = "not-held"
 """The errors with which a client refuses its own request.
 
-A lease that it holds already, one that was granted too late for use, one that it does not hold.
+It holds the lease already, the lease was granted too late for use, or it does not hold the lease.
 """
 
 
@@ -112,7 +112,7 @@ class Lease(msgspec.Struct, frozen=True, array_like=True):
 
 
 class LeaseTable:
-    """All leases and what is attached to them: a part of the replicated state, changed only by entries of the log."""
+    """All leases with their attached keys: a part of the replicated state, changed only by entries of the log."""
 
     def __init__(self) -> None:
         self._leases: dict[str, Lease] = {}
@@ -140,7 +140,7 @@ class LeaseTable:
     def is_taken(self, name: str) -> bool:
         """Return whether a lease has that name.
 
-        Asked when the entry is applied, since others may have come before it.
+        Called when the entry of a registration is applied, because another registration may have come before it.
         """
         return name in self._leases
 
@@ -185,7 +185,7 @@ class LeaseTable:
 
 
 class LeaseTracker(Protocol):
-    """A counter of the time of leases: a leader has one that counts, a follower has one that does not."""
+    """The tracking of the time of leases: the tracker of a leader counts, that of a follower does nothing."""
 
     def track(self, lease: Lease) -> None:
         """Give the lease a full time to live from now on."""
@@ -194,14 +194,14 @@ class LeaseTracker(Protocol):
         """Give a tracked lease a full time to live from now on; return False if it is not tracked."""
 
     def forget(self, name: str) -> None:
-        """Stop counting for a lease that has ended."""
+        """Stop tracking a lease that has ended."""
 
     def expired(self) -> list[Lease]:
         """Return the leases whose time is over, each of them once."""
 
 
 class FollowerLeaseTracker:
-    """The tracker of a server that does not lead: it leaves time to the leader."""
+    """The tracker of a server that does not lead, which leaves the time to the leader."""
 
     def track(self, lease: Lease) -> None:
         """Do nothing: a follower counts no time."""
@@ -219,7 +219,7 @@ class FollowerLeaseTracker:
 
 
 class LeaderLeaseTracker:
-    """The tracker of a leader, by its monotonic clock; it begins with every lease that it knows (LS-R21)."""
+    """The tracker of a leader, which uses its monotonic clock and begins with every known lease (LS-R21)."""
 
     def __init__(self, clock: Clock, leases: Iterable[Lease]) -> None:
         self._clock = clock
@@ -261,9 +261,9 @@ class LeaderLeaseTracker:
 
 
 class HeldLease:
-    """The owner's side of a lease that it asked for at `sent_us`: whether it may still act, by its own clock.
+    """The owner's side of a lease that it asked for at `sent_us`; its own clock decides whether it may still act.
 
-    `margin_percent` of the time to live are left unused, for clocks that run differently (LS-R16).
+    `margin_percent` of the time to live is left unused, because clocks run at different rates (LS-R16).
     """
 
     def __init__(self, clock: Clock, name: str, token: int, ttl_us: int, margin_percent: int, sent_us: int) -> None:
@@ -282,13 +282,13 @@ class HeldLease:
 
     def refreshed(self, sent_us: int) -> None:
         """Extend the lease by a refresh that was sent at `sent_us` and acknowledged, unless the lease is over."""
-        # A lease that ran out by this clock may have another owner by now, even if the refresh came in time.
+        # A lease that ended by this clock may have another owner by now, even if the refresh came in time.
         if self.is_valid():
             # Counted from the sending, not from the answer: the leader may have counted from any moment in between.
             self._since_us = max(self._since_us, sent_us)
 
     def lost(self) -> None:
-        """Give the lease up: the core says that it does not exist."""
+        """Give the lease up, because the core says that it does not exist."""
         self._is_lost = True
 
     def is_valid(self) -> bool:

@@ -1,4 +1,4 @@
-"""The size of a key-range partition without a look at all of its keys: a sum for each block of neighbours.
+"""The size of a key-range partition without reading all of its keys: a sum for each block of neighbours.
 
 A check that adds up every key of a large partition costs as much as reading it. Instead the sizes of *blocks* of
 neighbouring keys are kept up to date with each change. They answer both questions at once: the exact size of the

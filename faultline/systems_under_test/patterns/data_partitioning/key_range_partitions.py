@@ -9,19 +9,19 @@ overlap a query.
 
     ["", b) on athens     [b, d) on byzantium     [d, MAX) on cyrene
 
-The cuts are known beforehand (*predefined splits*), or found out: a partition that has reached a size is split at the
-key at which half of its bytes are reached, one that gets too many requests at the key at which half of its requests
-are. The coordinator keeps the table in a log of its own. It changes the table first, and then tells the host of the
-partition to split its data, repeatedly until the host confirms it.
+The cuts are given beforehand (*predefined splits*) or found while the store runs. A partition that has reached the
+maximum size is split at the key at which half of its bytes are reached. A partition that gets too many requests is
+split at the key at which half of its requests are reached. The coordinator keeps the table in a log of its own. It
+changes the table first, and then tells the host of the partition to split its data, repeatedly until the host confirms.
 
 Clients keep a copy of the table and are not told when it changes. So each partition has a *generation*, which counts
-its splits and moves; a request carries the generation that its client knows, and a host serves no other. A client that
+its splits and moves. A request carries the generation that its client knows, and a host serves no other. A client that
 is refused fetches the table again. It never takes half of a range for the whole.
 
-*Invariants.* KRP-I1 the ranges tile the key space after every change of the table. KRP-I2 a stored key lies within the
-range of its partition. KRP-I3 a scan returns the stored keys, once, in order. KRP-I4 generations grow; no request is
-served under another generation than the host's. KRP-I5 once it is quiet, every partition is below the maximum or cannot
-be split. KRP-I6 each key stays linearizable through splits and moves.
+*Invariants.* KRP-I1 the ranges cover the key space without gap or overlap after every change of the table. KRP-I2 a
+stored key lies within the range of its partition. KRP-I3 a scan returns each stored key once, in order. KRP-I4
+generations grow; no request is served under another generation than the host's. KRP-I5 once the system is quiet, every
+partition is below the maximum or cannot be split. KRP-I6 each key stays linearizable through splits and moves.
 
 *Tolerates.* Clients with tables of any age. A trigger that comes twice: the second names a generation that has passed.
 A command that comes twice: the host sees that it has carried it out, and keeps later writes. A crash of any node at any
@@ -34,7 +34,7 @@ stops splits and the correction of clients until it is back, while clients whose
 
 *Checkers.* Linearizability; `scans`; the invariants.
 
-*Planted bugs.* They stand in `reference/range_kv/planted_bugs.py`.
+*Planted bugs.* The file `reference/range_kv/planted_bugs.py` holds them.
 
 Sources: Patterns of Distributed Systems ch. 20; Chang et al., "Bigtable" (OSDI 2006); the regions of TiKV and HBase,
 the tablets of YugabyteDB. Deviations from the printed code: the end of the last range is a value of its own and not the
@@ -70,7 +70,7 @@ MAX_KEY = None
 
 
 class UnsuitableSplit(ValueError):
-    """A range cannot be split there: one side would be empty, or the splits are not in order."""
+    """A range cannot be split at that key: one side would be empty, or the splits are not in order."""
 
 
 class KeyRange(msgspec.Struct, frozen=True, array_like=True):
@@ -111,7 +111,7 @@ EVERYTHING = KeyRange()
 
 
 class Partition(msgspec.Struct, frozen=True, array_like=True):
-    """A row of the table: the range, the generation and the address of one partition."""
+    """A row of the table: the range, the generation and the host's address of one partition."""
 
     id: int
     range: KeyRange
@@ -150,7 +150,7 @@ def ranges_between(splits: Sequence[str]) -> list[KeyRange]:
 
 
 def arranged(ranges: Sequence[KeyRange], members: Sequence[str]) -> list[Partition]:
-    """Return a first table: the ranges are dealt to the members in turn, and numbered from 1."""
+    """Return the first table: the ranges are dealt to the members in turn, and numbered from 1."""
     return [Partition(number + 1, each, 1, members[number % len(members)]) for number, each in enumerate(ranges)]
 
 

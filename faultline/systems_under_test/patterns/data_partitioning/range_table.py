@@ -99,7 +99,7 @@ class MovePartition(msgspec.Struct, frozen=True, tag="move-partition"):
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """The source, to let go; and the target, to say whether it has the partition already."""
+        """The source, which gives the partition up, and the target, which answers whether it has it already."""
         return (self.source, self.partition.address)
 
 
@@ -200,7 +200,7 @@ class RangeTable(PartitionMap):
     def split_of(
         self, partition_id: int, generation: int, key: str, reason: str, *, keeps_parent: bool = True
     ) -> SplitPartition | None:
-        """Return the command that splits the partition at `key`; None when that is not possible, or no longer."""
+        """Return the command that splits the partition at `key`; None when the split is not, or no longer, possible."""
         parent = self.partitions.get(partition_id)
         if parent is None or generation != parent.generation or self.is_busy(partition_id):
             return None

@@ -1,11 +1,12 @@
-"""Collecting election: any server may lead, and before it does, it collects what a majority has and stamps it anew.
+"""Collecting election: any server may lead, once it has collected the entries of a majority and stamped them anew.
 
 *Problem.* Two leaders each accepted an entry at the same place of the log and crashed before they copied it. The next
 leader finds both. It must keep every entry that may have been committed, although its own log may lack some of them.
 
 *Idea.* (The election that chapter 2 narrates; Paxos and viewstamped replication work so.) A candidate needs the votes
-of a majority, as in Raft, but its log is not looked at. Elected, it asks the others for their entries above the ones
-that it knows to be committed. A server that answers has entered the new generation, and refuses all earlier leaders.
+of a majority, as in Raft, but voters do not compare its log with theirs. Once elected, it asks the others for their
+entries above the ones that it knows to be committed. A server that answers has entered the new generation, and refuses
+all earlier leaders.
 With the entries of a majority, itself included, the candidate takes for each index the entry of the highest generation,
 stamps all of them with its own generation, and puts them in the place of the end of its log. Only then does it lead:
 the log brings the followers in line (`collected_log`), and a majority holds what was collected before any client is
@@ -22,7 +23,7 @@ in between (Raft, figure 8).
 
 *Tolerates.* Crash and restart at any instant, lost, late, repeated and reordered messages, a minority of servers down.
 
-*Does not tolerate.* A disk that forgets an entry or a vote.
+*Does not tolerate.* A disk that loses an entry or a vote.
 
 *Workloads.* `register`, `transfer` with partitions, kills and lost power.
 
@@ -64,7 +65,7 @@ __all__ = [
 
 
 class CollectEntries(msgspec.Struct, frozen=True, tag="collect-entries"):
-    """The elected `server_id` of `generation` asks for all entries after `after_index`."""
+    """The request of the elected `server_id` of `generation` for all entries after `after_index`."""
 
     server_id: str
     generation: int

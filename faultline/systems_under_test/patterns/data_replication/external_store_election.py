@@ -1,7 +1,7 @@
 """Election through an external store: the first server to create the leader key leads, until the key expires.
 
-*Problem.* In a large cluster, not all servers can vote. They need no vote if a linearizable store exists already that
-can give the leadership to one server alone.
+*Problem.* In a large cluster, not all servers can vote. They need no vote if there already is a linearizable store,
+which can give the leadership to one server alone.
 
 *Idea.* Each server first watches the leader key of the store, then tries to create it: in that order, because a key
 that is deleted between a failed creation and the beginning of the watch would go unnoticed. The winner leads; a loser
@@ -17,7 +17,8 @@ leads, a winner has a majority of the servers promise that generation (`generati
 leaders off, and shows whether its log holds all committed entries. A winner that does not get a majority gives the key
 back and stays out of the next race.
 
-*Invariants.* LDR-I1, LDR-I2, LDR-I3, GEN-I1, GEN-I5, all resting on store and agreement, never on the time to live.
+*Invariants.* LDR-I1, LDR-I2, LDR-I3, GEN-I1, GEN-I5. All of them rest on the store and on the agreement, never on the
+time to live.
 
 *Tolerates.* Lost, late, repeated and reordered messages, of the store too: each step is repeated until it is answered,
 and an answer counts for the attempt it belongs to. Notifications that never come: a server that hears no leader for an

@@ -16,7 +16,7 @@ through restarts, and no counted voter ahead.
 *Tolerates.* Answers late, repeated, in any order, of other generations: each names its generation, and each server is
 counted once.
 
-*Does not tolerate.* A disk that forgets a promise.
+*Does not tolerate.* A disk that loses a promise.
 
 *Workloads.* `register` with partitions, kills, pauses and `election=zab` or `external-store`.
 

@@ -1,11 +1,12 @@
 """High-water mark: the index up to which the log is known to be on a majority, and so may be executed and shown.
 
-*Problem.* An entry in the leader's log may still be lost when the leader dies before others have it. Values that
-clients have seen must not be undone.
+*Problem.* An entry in the leader's log may still be lost when the leader dies before other servers store it. Values
+that clients have seen must not be undone.
 
-*Idea.* The leader keeps for each member the highest index it is known to store. The quorum-th largest of these
-indexes, its own included, is on a majority: the mark. Only entries up to the mark are applied and answered; the mark
-travels to the followers, which do the same. The mark only moves forward and need not be durable: it is learned again.
+*Idea.* The leader keeps for each member the highest index that the member is known to store. The quorum-th largest of
+these indexes, its own included, is stored by a majority: this is the mark. Only entries up to the mark are executed and
+answered. The mark travels to the followers in requests and heartbeats, and they do the same. It only moves forward. It
+need not be durable, because a server relearns it after a restart.
 
 *Invariants.* HWM-I1 the mark never moves back on a node, and the committed prefix never shrinks. HWM-I2 an entry at or
 below any mark is on a quorum of disks, everywhere the same. HWM-I3 a follower's mark is at most its leader's. HWM-I4
@@ -13,7 +14,7 @@ no read shows an entry above the mark.
 
 *Tolerates.* Late and repeated acknowledgements, smaller marks in delayed heartbeats, members that lag or are gone.
 
-*Does not tolerate.* Being used across generations by counting alone: an entry of an older generation on a majority can
+*Does not tolerate.* Counting alone, across generations: an entry of an older generation that a majority stores can
 still be replaced, so the replicated log also demands that the entry at the mark is of the leader's own generation.
 
 *Workloads.* `register` with partitions and kills of the leader.
@@ -24,10 +25,10 @@ still be replaced, so the replicated log also demands that the entry at the mark
 `truncate-to-own-mark` (HWM-M4), `no-truncate-on-conflict` (HWM-M5), `mark-moves-back` (HWM-M6), `mark-before-apply`
 (HWM-M7), `follower-applies-everything` (HWM-M8), `apply-previous-again` (HWM-M9), and `commit-old-generation`.
 
-Deviation from the printed code: it sorts ascending and takes position n/2, which for even n is on half of the members
-only; the position is (n - 1)/2. As long as a leader needs more than half of the votes, n/2 copies and n/2 + 1 votes
-still share a server, so the printed form loses no update by itself; it loses the tolerance of one more lost disk that a
-majority promises, and HWM-I2 says so.
+Deviation from the printed code, which sorts ascending and takes position n/2: for an even n only half of the members
+store that index. The position here is (n - 1)/2. As long as a leader needs more than half of the votes, n/2 copies and
+n/2 + 1 votes still share a server, so the printed form loses no update by itself. It loses the tolerance of one more
+lost disk that a majority promises, and HWM-I2 shows that.
 
 Sources: Patterns of Distributed Systems ch. 12; Ongaro and Ousterhout (2014) §5.3-5.4 (`commitIndex`); Kafka's
 replication design names it high watermark.
@@ -56,7 +57,7 @@ def quorum_index(match_indexes: Sequence[int]) -> int:
 
 
 class HighWaterMark:
-    """One node's mark; it only moves forward."""
+    """The mark of one node, which only moves forward."""
 
     __slots__ = ("value",)
 

@@ -8,14 +8,14 @@ client's id, unique for ever. The client numbers its requests 1, 2, 3 … and re
 Every server keeps, per client, the answers it gave, and looks there when it *applies* an entry, not only when it
 receives it. So two entries for one request are executed once on every server, under any leader.
 
-Answers cannot be kept for ever. Three policies say which may go, and none looks at a clock:
+Answers cannot be kept for ever. Three policies decide which of them are discarded, and none reads a clock:
 
-- `LastResponses`: the last five, because a client has at most five requests in flight;
-- `OneAtATime`: all but the newest; a client that sends a request has the answers to all earlier ones;
-- `Acknowledged`: those below the number that the client names in each request as the last one it has an answer to.
+- `LastResponses` keeps the last five, because a client has at most five requests in flight.
+- `OneAtATime` discards all but the newest, because a client that sends a request has the answers to all earlier ones.
+- `Acknowledged` discards those below the number that the client names in each request: the last one with an answer.
 
-A number that was discarded is refused by name and never executed again: it cannot be known any more whether it was.
-Sessions end too (`session_expiry`).
+A request whose answer was discarded is refused with an explicit error and not executed, because the server can no
+longer know whether it was executed before. Sessions end too (`session_expiry`).
 
 *Invariants.* IDR-I1 each (client, number) takes effect at most once. IDR-I2 client ids are unique. IDR-I3 sessions are
 equal on all servers at the same applied index. IDR-I4 no more answers are kept than the policy allows. IDR-I5 in the
@@ -68,7 +68,7 @@ SAVED_RESPONSES_MAX = 5
 """The number of answers kept per client: at least as many as a client may have in flight."""
 
 NO_CLIENT = 0
-"""The client id of a request whose sender does not want its repetitions recognised; no log entry has this index."""
+"""The client id of a request without duplicate detection; no log entry has this index."""
 
 Response = TypeVar("Response")
 
@@ -82,7 +82,7 @@ class RequestDiscarded(Exception):
 
 
 class Session(Generic[Response]):
-    """One client's last answers, and the number up to which requests without an answer here were discarded."""
+    """The saved answers of one client, and the number up to which its other answers were discarded."""
 
     __slots__ = ("discarded_number", "responses")
 
@@ -98,11 +98,11 @@ class Session(Generic[Response]):
 
 
 class DiscardPolicy(Protocol):
-    """The decision which answers of a client may be forgotten: by its requests alone, so that all servers agree."""
+    """A rule for discarding a client's answers, which looks at its requests alone, so that all servers agree."""
 
     @property
     def responses_max(self) -> int | None:
-        """The most answers that are kept of a client; None without a bound."""
+        """The largest number of answers that are kept for a client; None without a limit."""
 
     def discard(self, session: Session[Response], request_number: int, acknowledged: int) -> None:
         """Discard old answers after `request_number` was executed; the client has the answer to `acknowledged`."""
@@ -151,7 +151,7 @@ class OneAtATime:
 
 
 class Acknowledged:
-    """The policy that keeps unacknowledged answers: with any number in flight, none is forgotten too early."""
+    """The policy that keeps unacknowledged answers: with any number in flight, none is discarded too early."""
 
     responses_max = None
 
@@ -178,7 +178,7 @@ class ClientSessions(Generic[Response]):
 
     @property
     def responses_max(self) -> int | None:
-        """The most answers that are kept of a client; None without a bound."""
+        """The largest number of answers that are kept for a client; None without a limit."""
         return self._policy.responses_max
 
     def register(self, client_id: int) -> None:

@@ -1,18 +1,18 @@
 """Leader and Followers: one server is elected, takes all decisions, and the others follow it.
 
 *Problem.* Quorums of reads and writes alone do not give clients one order of updates. One server has to choose the
-order. When it dies, another has to, and there must never be two at once with equal right.
+order. When it dies, another server has to, and two servers must never do so at the same time with equal right.
 
 *Idea.* Every leadership has a number, the generation, higher than all before it. A server leads a generation only when
 a majority has promised it that generation, durably and to no other server, and only when no member of that majority has
-a log that reaches further than its own, or when it has collected what they have. Any two majorities share a server, so
-a generation has one leader, and the leader holds every committed entry. Open questions are which server may try, and
-when. Four styles answer them:
+a log that reaches further than its own, or when it has collected their entries. Any two majorities share a server, so
+a generation has one leader, and the leader holds every committed entry. Four styles answer the open questions: which
+server may try to lead, and when.
 
 | style | module | who becomes leader | who raises the generation |
 |---|---|---|---|
 | `raft` | `raft_election` | the first that asks a majority with a log recent enough | every candidate |
-| `zab` | `zab_election` | the most recent log, then the highest id: all compute the same | the winner only |
+| `zab` | `zab_election` | the most recent log, then the highest id: all servers compute the same | the winner only |
 | `collecting` | `collecting_election` | the first that asks a majority, whose entries it collects | every candidate |
 | `external-store` | `external_store_election` | the first to create a key in a linearizable store | the store |
 
@@ -20,23 +20,24 @@ The first three suit three or five servers, which know each other. With an exter
 store, so that thousands can choose a leader (LDR-R17).
 
 This module holds the common part of the styles: the roles, the known leader, the timer that notices its silence, the
-steps from one role to the next, and the reports to the harness.
+changes from one role to the next, and the reports to the harness.
 
-*Invariants.* LDR-I1 at most one leader per generation. LDR-I2 one vote per server and generation, over all restarts.
-LDR-I3 a leader holds every entry committed before. LDR-I4 (= GEN-I1) no server's generation goes back. LDR-I5 only a
-leader acknowledges. LDR-I6 with a majority in contact, a leader is elected soon.
+*Invariants.* LDR-I1 a generation has at most one leader. LDR-I2 a server votes once in a generation, also across
+restarts. LDR-I3 a leader holds every entry that was committed in earlier generations. LDR-I4 (= GEN-I1) no server's
+generation decreases. LDR-I5 only a leader acknowledges a command. LDR-I6 while a majority is in contact, a leader is
+elected within a few election timeouts.
 
 *Tolerates.* Crash and restart at any instant, pauses, lost, late, repeated and reordered messages, any clocks: time
-decides only when an election starts, never how it ends. A minority of servers down.
+decides only when an election starts, never how it ends. A minority of servers that is down.
 
-*Does not tolerate.* Loss of a majority (no leader then); a disk that loses data it called durable: (generation, vote)
-would be forgotten.
+*Does not tolerate.* Loss of a majority: then there is no leader. A disk that loses data which it reported as durable:
+the server would forget its generation and its vote.
 
 *Workloads.* `register` with partitions, kills, pauses.
 
 *Checkers.* The invariants above on every run; linearizability.
 
-*Planted bugs.* In any style `stale-read` (LDR-M7); the others stand with the style they break.
+*Planted bugs.* In any style `stale-read` (LDR-M7); the module of each style names the others.
 
 Sources: Patterns of Distributed Systems ch. 6; Ongaro and Ousterhout, "In Search of an Understandable Consensus
 Algorithm" (2014) 5.2 and 5.4.1.
@@ -92,14 +93,14 @@ class GenerationAdopted(msgspec.Struct, frozen=True):
 
 
 class CandidateSeen(msgspec.Struct, frozen=True):
-    """Trace: a vote request of `candidate` arrived, so its own vote in `generation` is durable and given."""
+    """Trace: a vote request of `candidate` arrived, so the candidate's vote for itself in `generation` is durable."""
 
     candidate: str
     generation: int
 
 
 class VoteCounted(msgspec.Struct, frozen=True):
-    """Trace: this candidate counted the vote of `voter`; it arrived, so it is durable at the voter."""
+    """Trace: this candidate counted the vote of `voter`, which is durable at the voter because it arrived."""
 
     voter: str
     generation: int
@@ -134,7 +135,7 @@ class OldGenerationFollowed(msgspec.Struct, frozen=True):
 
 
 class ElectionListener(Protocol):
-    """The node around the election, which hears of the two changes of role that matter to it."""
+    """The node around the election, which is told when it becomes the leader and when it stops being it."""
 
     def became_leader(self) -> None:
         """Begin the work of a leader."""
@@ -171,9 +172,9 @@ class ElectionTiming(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class ElectionContext:
-    """The surroundings of the election at one server.
+    """The objects that the election at one server works with.
 
-    `on_timeout` must come back as `election_timeout`, from the queue.
+    `on_timeout` must lead to a call of `election_timeout` from the server's queue.
     """
 
     ports: Ports
@@ -219,7 +220,7 @@ class LeaderElection(ABC):
 
     @abstractmethod
     def _leader_is_silent(self) -> None:
-        """Look for a new leader: none was heard for the whole timeout."""
+        """Look for a new leader, because none was heard for the whole timeout."""
 
     def _forget_candidacy(self) -> None:  # noqa: B027  # a hook: not every style has a candidacy
         """Drop the state of this server's own attempt to lead: it follows from now on."""

@@ -8,9 +8,9 @@ expires when the leader does not refresh it within its time to live. Servers tha
 deleted. Each creation and each deletion gives the key a new generation, higher than all before it: the generation of
 the leadership, and the token by which others recognise a leader whose key has expired.
 
-Two details of faults. A creation may be repeated, because its answer got lost: the owner is told again that it created
-the key, unless the generation that it knows shows that it was told before. And a store that slept does not expire a key
-because of refreshes that still wait in its own queue (HB-R12).
+Two faults need care. A server may repeat a creation because the answer got lost: the owner is told again that it
+created the key, unless the generation that it knows shows that it was told before. And a store that slept does not
+expire a key while refreshes still wait in its own queue (HB-R12).
 
 *Invariants.* GEN-I5 each creation has a higher generation than all before it, restarts of the store included. The key
 has one owner at a time. A key is gone from its deletion on, restarts included.
@@ -122,7 +122,7 @@ class DeleteLeaderKey(msgspec.Struct, frozen=True, tag="delete-leader-key"):
 
 
 class LeaderKeyDeleted(msgspec.Struct, frozen=True, tag="leader-key-deleted"):
-    """The news to all watchers that the key of `generation` is gone."""
+    """The notification of all watchers that the key of `generation` is gone."""
 
     generation: int
 

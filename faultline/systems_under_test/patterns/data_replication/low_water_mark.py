@@ -3,21 +3,21 @@
 *Problem.* A write-ahead log keeps every update. Segments make it possible to remove old entries by removing files, but
 the choice of files must be right.
 
-*Idea.* A mark answers which of the closed segments, from the oldest on, can go; a cleaner asks it again and again in
-the background and deletes those files. A snapshot-based mark (`SnapshotMark`): entries that were applied to a snapshot
-on disk need not be replayed. A time-based mark (`TimeMark`), only for logs from which no state is rebuilt: entries
-older than a window, seven weeks as in Kafka, are not wanted any more. An acknowledgement-based mark
+*Idea.* A mark decides which of the closed segments, from the oldest on, can be deleted. A cleaner asks it at an
+interval in the background and deletes those files. A snapshot-based mark (`SnapshotMark`): entries that were applied to
+a snapshot on disk need not be replayed. A time-based mark (`TimeMark`), only for logs from which no state is rebuilt:
+entries older than a window, seven weeks as in Kafka, are no longer wanted. An acknowledgement-based mark
 (`AcknowledgedMark`): entries that all nodes have stored need not be sent again. A log that serves several purposes
 keeps the entries that any of them needs (`LowestMark`).
 
-*Invariants.* LWM-I1 snapshot and retained log give the full state. LWM-I2 the retained log is contiguous and begins at
-the latest right after the snapshot: segments go from the oldest on, up to the first that must stay, even if later ones
-could go. LWM-I3 the mark never moves back and never passes the applied index. LWM-I4 disk use is bounded: the cleaner
-comes back after every run, also after one that failed.
+*Invariants.* LWM-I1 the snapshot and the retained log together give the full state. LWM-I2 the retained log is
+contiguous and begins no later than right after the snapshot: segments are deleted from the oldest on, up to the first
+that must stay, even if later ones could go. LWM-I3 the mark never moves back and never passes the applied index. LWM-I4
+disk use is bounded: each run of the cleaner schedules the next one, even when it failed.
 
 *Tolerates.* A crash between any two deletions: the remaining segments are contiguous, and the next run goes on. A file
 that cannot be deleted: it stays, with all after it, and the next run tries again. Entries with timestamps out of order,
-clocks that step: a segment goes only when all before it go.
+clocks that step: a segment is deleted only when all before it are.
 
 *Does not tolerate.* A wall clock far ahead, with a time-based mark: the cleaner believes it, and removes every closed
 segment (never the open one). A node that is away for good, with an acknowledgement-based mark: the log grows until it
@@ -30,9 +30,9 @@ is back.
 *Planted bugs.* `clean-by-first-entry` (LWM-M3) and `clean-once` (LWM-M7). As subclasses in the tests: deleting the open
 segment (LWM-M4) and removing a segment from the middle (LWM-M8).
 
-Deviations from the printed code: the cleaner there is scheduled once; the segments it marks need not follow each other;
-and a snapshot is labelled with the last index of the log, which can be ahead of the entries applied to it. Segments go
-that end *strictly* below the snapshot's index, as printed, so that the entry at it stays known.
+Deviations from the printed code: there the cleaner is scheduled once, the segments it marks need not follow each other,
+and a snapshot is labelled with the last index of the log, which can be ahead of the entries applied to it. As printed,
+a segment is deleted when it ends *strictly* below the snapshot's index, so that the entry at that index stays known.
 
 Sources: Patterns of Distributed Systems ch. 5 (and ch. 3 for the third mark); log cleaning in ZooKeeper, etcd, Kafka.
 """
@@ -69,8 +69,9 @@ Segments = Sequence[ClosedSegment]
 class LogCleaned(msgspec.Struct, frozen=True):
     """Trace: a run of the cleaner. The log now begins after `compacted_index` and ends at `last_index`.
 
-    `deleted` segments went; `failure` says why no more did, and is empty when none failed. `closed` are the first and
-    last entries of the closed segments that are left; the next run is due after `interval_us`.
+    `deleted` is the number of segments that were deleted; `failure` is the error that stopped the run, or empty.
+    `closed` holds the first and last entries of the closed segments that are left. The next run is due after
+    `interval_us`.
     """
 
     deleted: int
@@ -82,13 +83,13 @@ class LogCleaned(msgspec.Struct, frozen=True):
 
 
 class StoredByAll(msgspec.Struct, frozen=True, tag="stored-by-all"):
-    """The news of a leader that every server has stored the log up to `index`."""
+    """The message of a leader that every server has stored the log up to `index`."""
 
     index: int
 
 
 class LowWaterMark(Protocol):
-    """The decision how much of a log is no longer needed."""
+    """A rule that decides which part of a log is no longer needed."""
 
     def deletable(self, closed: Segments) -> int:
         """Return how many of the closed segments, counted from the oldest, can be deleted."""
@@ -139,7 +140,7 @@ class AcknowledgedMark:
 
 
 class LowestMark:
-    """The lowest of several marks: a segment goes when none of them needs it."""
+    """The lowest of several marks: a segment is deleted when none of them needs it."""
 
     def __init__(self, *marks: LowWaterMark) -> None:
         self._marks = marks
@@ -154,7 +155,7 @@ def _count_while(closed: Segments, wanted: Callable[[ClosedSegment], bool]) -> i
 
 
 class LogCleaner:
-    """The cleaner, which asks a mark in fixed intervals and deletes the segments below it.
+    """The cleaner, which asks a mark at fixed intervals and deletes the segments below it.
 
     `enter` puts a run into the node's singular update queue, so that cleaning and appending exclude each other.
     """

@@ -8,7 +8,7 @@ attempt has two phases. *Prepare*: ask the acceptors to promise that they will a
 the proposal that they have accepted so far. *Accept*: ask them to accept a value. When a quorum promised and a member
 of it had accepted a proposal, that value might already be chosen. So the proposer drops its own and proposes the one of
 the *highest* generation among them, under its own generation. A value is chosen once a quorum has accepted it in one
-and the same generation. A third phase, *commit*, only spreads the news; the original papers do without it.
+and the same generation. A third phase, *commit*, only tells all nodes of it; the original papers do without it.
 
 There are no locks: a higher generation supersedes any attempt of any node, at any time. Two proposers can supersede
 each other for ever (Fischer, Lynch and Paterson prove that no algorithm can exclude this), so they wait a random time
@@ -21,16 +21,17 @@ This module is the agreement on one value, as plain state without ports: `Accept
 proposer. `paxos_store` makes acceptors durable, one chain of them per key; `paxos_proposer` drives attempts over the
 network, with time-outs, waits and new generations. A promise or acceptance must be durable before the answer leaves.
 
-*Invariants.* PAX-I1 at most one value is chosen in an instance. PAX-I2 a node proposed it as its own. PAX-I3 once a
-value is chosen, all higher generations propose the same. PAX-I4 the promise of an acceptor never decreases, and it
-accepts no proposal below. PAX-I6 commits of a key move forward. PAX-R3 one generation names one proposal. PAX-R4 a new
-attempt is above every round its node has heard of. PAX-R8 a proposal goes under the generation that was promised.
+*Invariants.* PAX-I1 at most one value is chosen in an instance. PAX-I2 a chosen value was proposed by some node as its
+own. PAX-I3 once a value is chosen, every higher generation proposes the same value. PAX-I4 an acceptor's promise never
+decreases, and the acceptor accepts nothing below it. PAX-I6 the committed version of a key never decreases. PAX-R3 no
+two proposals share a generation. PAX-R4 a node's next round exceeds every round that it has heard of. PAX-R8 a value is
+proposed under the generation that was promised.
 
 *Tolerates.* Proposers and acceptors that crash anywhere and return with their disks, as long as a quorum of each phase
 lives at some time; messages lost, late, repeated and overtaken; acceptors that refuse without an answer.
 
 *Does not tolerate.* An acceptor that lost its disk, nodes that lie, or nodes with different lists of members. Progress
-is only probable: with bad luck proposers duel for long.
+is only probable: with bad luck, proposers supersede each other for a long time.
 
 *Workloads.* `register` on the system `paxos-kv`.
 
@@ -71,7 +72,7 @@ class MonotonicId(msgspec.Struct, frozen=True, order=True, array_like=True):
 
 
 NEVER = MonotonicId(0, "")
-"""A generation below every one that is ever made."""
+"""A generation below every other one; no node makes it."""
 
 
 class Proposal(msgspec.Struct, frozen=True, array_like=True):
@@ -95,7 +96,7 @@ class MonotonicIds:
         self.round = 0
 
     def observe(self, generation: MonotonicId) -> None:
-        """Take note of a generation that a node uses."""
+        """Remember the round of a generation that was heard of, if it is the highest."""
         if generation.round > self.round:
             self.round = generation.round
 
@@ -110,7 +111,7 @@ class MonotonicIds:
 
 
 class PaxosQuorums(msgspec.Struct, frozen=True):
-    """The number of promises before an attempt may propose, and of acceptances before its value is chosen."""
+    """The number of promises that an attempt needs to propose, and of acceptances that choose its value."""
 
     prepare: int
     accept: int
@@ -159,7 +160,7 @@ class Acceptor:
 
 
 class Attempt:
-    """One generation of a proposer: its promises, the value that it must propose, its acceptances."""
+    """One generation of a proposer, with its promises, the value that it must propose, and its acceptances."""
 
     __slots__ = ("_acceptances", "_accepted", "_members", "_promises", "_refusals", "generation")
 
@@ -202,7 +203,7 @@ class Attempt:
         return max(accepted, key=lambda proposal: proposal.generation, default=None)
 
     def accepted(self, member: str) -> bool:
-        """Count the acceptance of `member`; return True when the value is chosen by it."""
+        """Count the acceptance of `member`; return True when it completes the quorum, so that the value is chosen."""
         if self._acceptances.reached or not self._acceptances.record(member):
             return False
         return self._acceptances.reached

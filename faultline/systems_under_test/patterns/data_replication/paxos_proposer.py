@@ -1,14 +1,14 @@
 """The Paxos proposer: gets the changes of one node decided, key by key, one version at a time.
 
 A change is not a value but a function of the newest one (a compare-and-set, say), so each attempt begins by asking the
-change for its next version. Then prepare, accept, commit. Three events can interrupt them:
+change for its next version. The phases prepare, accept and commit follow. Three events can interrupt them:
 
-- an acceptor reports an accepted value: this attempt finishes that one, and the change tries again for the version
-  after it;
-- a node has a newer commit: learn it and try again from there;
-- too many refuse, or too few answer in time: wait a random while, longer each time, and try a higher generation. After
-  `attempts_max` such attempts the change is given up, its outcome unknown: an acceptor may hold its value, and any node
-  may finish it.
+- An acceptor reports an accepted value. This attempt finishes that value, and the change tries again for the version
+  after it.
+- A node has a newer commit. The proposer learns it and tries again from there.
+- Too many acceptors refuse, or too few answer in time. The proposer waits a random time, longer each time, and tries a
+  higher generation. After `attempts_max` such attempts it gives the change up, with an unknown outcome: an acceptor may
+  hold the value, and any node may finish it.
 
 Success is reported only for the change's own value, only after a quorum accepted it in one generation, and only after
 this node's own store has learned it.
@@ -62,7 +62,7 @@ class Change(Protocol):
 
     @property
     def deadline_us(self) -> int:
-        """The monotonic time after which no client waits for it any more."""
+        """The monotonic time after which no client waits for the change."""
 
     @property
     def only_reads(self) -> bool:
@@ -116,7 +116,7 @@ class ValueChosen(msgspec.Struct, frozen=True):
 
 
 class ProposerTiming(msgspec.Struct, frozen=True, kw_only=True):
-    """The longest time of a phase, the longest wait before the second attempt (it doubles), and the most attempts."""
+    """The time limit of a phase, the longest wait before the second attempt (it doubles), and the limit of attempts."""
 
     phase_us: int
     backoff_us: int

@@ -1,9 +1,9 @@
 """The Paxos store: for every key a chain of single-value instances, one per version, durable on a write-ahead log.
 
-Paxos agrees on one value and is done. A register needs many, one after the other. The printed code lets the acceptor
-forget everything once a value is committed, and its own comment warns of that. The requirements show two ways in which
-it fails: a node that missed the commit is answered "nothing accepted" and reads no value; or the acceptor that missed
-the commit still reports its old accepted value, and a reader commits the old value over a newer one.
+Paxos agrees on one value. A register needs many, one after the other. The printed code lets the acceptor forget
+everything once a value is committed, and its own comment warns of that. It fails in two ways. A node that missed the
+commit is answered "nothing accepted" and reads no value. Or the acceptor that missed the commit still reports its old
+accepted value, and a reader commits the old value over a newer one.
 
 Here every value has a *version*, and each version is a Paxos instance of its own:
 
@@ -105,7 +105,7 @@ class AcceptResponse(msgspec.Struct, frozen=True, tag="paxos-accept-response"):
 
 
 class CommitNotice(msgspec.Struct, frozen=True, tag="paxos-commit"):
-    """The news that a value of `key` was chosen."""
+    """The message that a value of `key` was chosen."""
 
     key: str
     commit: Commit
@@ -256,7 +256,7 @@ class PaxosStore:
         return AcceptResponse(key, version, generation, True, generation)
 
     def learn(self, key: str, commit: Commit) -> bool:
-        """Take note of a chosen value; return False when this node knows it, or a newer one, already."""
+        """Record a chosen value; return False when this node already knows it, or a newer one."""
         chain = self._chain(key)
         if commit.version < chain.open_version:
             return False

@@ -1,21 +1,21 @@
 """Quorum: a decision needs a majority of all members, so two groups that cannot talk cannot both decide.
 
-*Problem.* A server that does not wait for others loses its decisions when it dies. A server that waits for all stops
-when any of them does.
+*Problem.* A server that does not wait for others loses its decisions when it dies. A server that waits for all others
+stops when any of them does.
 
 *Idea.* Wait for a majority of the *configured* members. Any two majorities share a member, so two decisions cannot
 contradict each other unseen. With n members, floor(n/2) + 1 are needed, and n minus that many may fail. A member that
 makes the number even adds no tolerance.
 
-*Invariants.* QRM-I1 any two decision quorums share a member. QRM-I2 each acknowledged decision has that many distinct
-durable acknowledgements. QRM-I3 a node that reaches fewer acknowledges nothing.
+*Invariants.* QRM-I1 any two quorums that have to meet share a member. QRM-I2 an acknowledged decision is on a quorum of
+distinct replicas. QRM-I3 a node that hears from fewer than a quorum acknowledges nothing.
 
 *Tolerates.* n minus quorum members that are dead, paused or cut off; acknowledgements that are late, repeated, or from
 nodes that are not members: each configured member is counted once, and errors are not acknowledgements.
 
 *Does not tolerate.* Nodes with different lists of members: without a membership protocol the set must be the same on
-all nodes. Counting before the own write is durable. A quorum of stored copies alone is not linearizability (LDR-S7):
-the system `quorum-register` shows that, and the write-back of readers that makes it linearizable.
+all nodes. A node that counts itself before its own write is durable. A quorum of stored copies alone is not
+linearizable (LDR-S7): the system `quorum-register` shows that, and also the write-back of readers, which repairs it.
 
 *Workloads.* `register`, with partitions of every shape.
 
@@ -51,12 +51,15 @@ def tolerated_failures(n: int) -> int:
 
 
 class QuorumTracker:
-    """A count of the distinct members that said yes to one question; any other answer is not a yes."""
+    """A count of the distinct members that have said yes to one question; errors and refusals are not counted."""
 
     __slots__ = ("_members", "_recorded", "needed")
 
     def __init__(self, members: Iterable[str], needed: int | None = None) -> None:
-        """Ask `members`; `needed` of them decide, a majority by default. Raises ValueError when they never could."""
+        """Count among `members`; `needed` of them decide, a majority by default.
+
+        Raises ValueError when `needed` is not between 1 and the number of members.
+        """
         self._members = tuple(dict.fromkeys(members))
         self._recorded: list[str] = []
         self.needed = majority(len(self._members)) if needed is None else needed

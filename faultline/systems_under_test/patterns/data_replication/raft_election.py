@@ -1,7 +1,7 @@
 """Raft's election: the first server that asks a majority, with a log recent enough, becomes the leader.
 
 *Problem.* Several servers may notice at the same time that the leader is gone. They must not wait for each other, and
-must not elect two.
+must not elect two leaders.
 
 *Idea.* A follower that hears no leader for a random time becomes a candidate: it raises the generation, votes for
 itself and asks the others. A server votes once per generation, and only for a candidate whose log is at least as up to
@@ -16,7 +16,7 @@ by a generation that it ran up alone.
 
 *Tolerates.* Crash and restart at any instant, pauses, lost, late, repeated and reordered messages, any clocks.
 
-*Does not tolerate.* A disk that forgets a vote. Without pre-vote, a server with a one-way connection deposes healthy
+*Does not tolerate.* A disk that loses a vote. Without pre-vote, a server with a one-way connection deposes healthy
 leaders again and again: this costs time, but no safety.
 
 *Workloads.* `register` with partitions, kills, pauses.
@@ -24,8 +24,8 @@ leaders again and again: this costs time, but no safety.
 *Checkers.* The invariants above on every run; linearizability.
 
 *Planted bugs.* `vote-twice` (LDR-M6): the vote of a generation is given a second time. `vote-for-any-log` (LDR-M3),
-`half-elects-leader` (LDR-M4). In the tests: the index alone counts (LDR-M2), any vote counts (LDR-M5), all servers wait
-equally long (LDR-M8).
+`half-elects-leader` (LDR-M4). In the tests: the index alone counts (LDR-M2), any vote counts (LDR-M5), all servers use
+the same election timeout (LDR-M8).
 
 Order of the vote rules (LDR-R6), one deviation: a server under the leader-lease read mode refuses *before* adopting the
 higher generation while it knows a leader (LOG-R23), and for one election timeout after its own start (LOG-R25), because
@@ -55,7 +55,7 @@ __all__ = ["PreVoteRequest", "PreVoteResponse", "RaftElection", "VoteRequest", "
 
 
 class VoteRequest(msgspec.Struct, frozen=True, tag="vote-request"):
-    """A candidate asks for a vote in `generation`; its last entry says how far its log reaches."""
+    """The request of a candidate for a vote in `generation`; its last entry shows how far its log reaches."""
 
     server_id: str
     generation: int

@@ -1,16 +1,15 @@
 """The end of client sessions: the part of the idempotent receiver that needs a clock, and must not decide alone.
 
-Clients come and go, and sessions with them. A session that was not used for five minutes is ended; live clients without
+Clients come and go, and so do their sessions. A session that was not used for five minutes ends. Clients without
 requests send heartbeats. The printed code lets each server remove sessions by its own clock. Then servers disagree
 about the known clients, and after a leader change a retry is executed twice, or refused although it was executed. So
-time only makes the *leader propose*: an entry of the replicated log ends the sessions it names, at the same point of
-the log on every server (IDR-R15).
+the clock only makes the *leader propose*: an entry of the replicated log ends the sessions it names, at the same point
+of the log on every server (IDR-R15).
 
 Only the leader hears from clients, so only it knows which are idle. A new leader knows nothing and grants every session
-a full time anew. And no session expires while entries wait to be committed: one of them may be a request of that very
-client.
+a full time anew. No session expires while entries wait to be committed: one of them may be a request of that client.
 
-The clock is the monotonic one. A request and its being applied both count as signs of life.
+The clock is the monotonic one. The receipt of a request and its execution both count as signs of life.
 
 Sources: Patterns of Distributed Systems ch. 15, "Expiring the Registered Clients"; Ongaro's thesis 6.3.
 """
@@ -24,14 +23,14 @@ from faultline.harness.world.ports import Clock
 __all__ = ["CHECK_INTERVAL_US", "SESSION_TIMEOUT_US", "SessionExpiry"]
 
 SESSION_TIMEOUT_US = 300_000_000
-"""The life of a session without a sign of life of its client: five minutes."""
+"""The time for which a session lives without a request or heartbeat of its client: five minutes."""
 
 CHECK_INTERVAL_US = 10_000_000
 """The interval at which a leader looks for idle sessions, and a client sends its heartbeat: ten seconds."""
 
 
 class SessionExpiry:
-    """A leader's record of its clients' signs of life: in memory only, and begun anew with each leadership."""
+    """The times at which a leader last heard of each client: in memory only, and begun anew with each leadership."""
 
     __slots__ = ("_checked_us", "_clock", "_interval_us", "_leading_since_us", "_seen_us", "timeout_us")
 
@@ -51,7 +50,7 @@ class SessionExpiry:
         self._leading_since_us = self._checked_us = self._clock.monotonic_us()
 
     def refresh(self, client_id: int) -> None:
-        """Note a sign of life of `client_id`."""
+        """Record a sign of life of `client_id`."""
         self._seen_us[client_id] = self._clock.monotonic_us()
 
     def is_due(self) -> bool:

@@ -1,12 +1,12 @@
 """Snapshot installation: bring a follower up to date that needs entries which the leader has already discarded.
 
-*Problem.* A follower that was away for long, or is new and empty, needs entries below the leader's low-water mark. They
-do not exist any more.
+*Problem.* A follower that was disconnected for a long time, or is new and empty, needs entries below the leader's
+low-water mark, which the leader no longer has.
 
 *Idea.* Their effect is in the leader's snapshot. The leader sends the follower the file of its newest snapshot, in
-chunks, one at a time, each answered with the offset that is wanted next. When the file is whole and its checksum fits,
-the follower makes it durable, replaces its state by it, and goes on with the entry after it. Entries of its log after
-the snapshot's last entry are kept if its log holds that entry, and dropped otherwise.
+chunks, one at a time. The follower answers each chunk with the offset of the next. When the file is whole and its
+checksum fits, the follower makes it durable, replaces its state by it, and goes on with the entry after it. It keeps
+the entries of its log after the snapshot's last entry if its log holds that entry, and drops them otherwise.
 
 *Invariants.* LWM-I5 after an installation the follower's state is that of every server at that index. LWM-I2 its log
 begins right after the snapshot, or holds the snapshot's last entry. HWM-I1 its mark does not move back: a snapshot that

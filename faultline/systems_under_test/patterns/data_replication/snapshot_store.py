@@ -1,13 +1,13 @@
-"""Snapshots on disk: the state as it was after one entry of the log, in one file, so that the log before it can go.
+"""Snapshots on disk: the state after one entry of the log, in one file, so that the log before it can be deleted.
 
 *Problem.* A log from which the state is rebuilt can never be shortened, and replaying it takes longer every day. A copy
-of the state could replace it; but a half-written copy, or one that belongs to another entry, is worse than none.
+of the state could replace it. But a half-written copy, or one that belongs to another entry, is worse than none.
 
 *Idea.* A snapshot is the serialised state, with the index and generation of the last entry that was *applied* to it. It
-is written under another name, flushed, read back and compared, and then renamed: so under its own name, which carries
-the index, there is a whole snapshot or none. A header names format and version, a checksum covers everything. The two
-newest are kept, and the log is kept from the older one on: if the newest cannot be read, the older one and the log
-still give the same state.
+is written under another name, flushed, read back and compared, and then renamed. So there is a whole snapshot or none
+under its own name, which carries the index. A header names format and version, and a checksum covers everything. The
+two newest snapshots are kept, and so is the log after the older one: if the newest snapshot cannot be read, the older
+one and the log still give the same state.
 
 *Invariants.* LWM-I1 a snapshot and the log after it give the full state: the restored state reaches at least as far as
 the newest snapshot that was ever published (`require_reach`).
@@ -54,7 +54,7 @@ __all__ = [
 
 
 class UnusableSnapshot(Exception):
-    """A snapshot file cannot be used; the state in it must not be forgotten silently."""
+    """A snapshot file cannot be used, and its state must not be lost silently."""
 
 
 class CorruptSnapshot(UnusableSnapshot):

@@ -3,9 +3,9 @@
 *Problem.* Values on several servers need versions that can be compared. Wall clocks cannot give them: two clocks differ
 by an unknown amount, and each can be set back.
 
-*Idea.* Every server has a counter. A write comes with the largest number its client has seen; the server takes the
+*Idea.* Every server has a counter. A write carries the largest timestamp that its client has seen. The server takes the
 maximum of that and its own, adds one, and stores the value under the result, which the client takes over. If one write
-could have influenced another, through a server or through a chain of clients and messages, then its number is smaller.
+could have influenced another, through a server or a chain of clients and messages, then its timestamp is smaller.
 
     client (1)                 Blue (1)              Green (1)
        │── write name, 1 ────────▶│ max(1, 1) + 1 = 2
@@ -13,14 +13,15 @@ could have influenced another, through a server or through a chain of clients an
        │── write title, 2 ──────────────────────────────▶│ max(2, 1) + 1 = 3
        │◀──────────────────────────────────────────── 3 ─│
 
-*Invariants.* LMC-I1 an event that happened before has the smaller stamp. LMC-I2 the stamps of a server ascend, restarts
-included. LMC-I3 an answer's stamp is larger than its request's. LMC-I4 a client's clock never goes back.
+*Invariants.* LMC-I1 an event that happened before another has the smaller timestamp. LMC-I2 the timestamps of a server
+increase strictly, also across restarts. LMC-I3 an answer's timestamp is larger than its request's. LMC-I4 a client's
+clock never goes back.
 
-*Tolerates.* Clocks of any kind, late answers, restarts (a server goes on above every stamp it has stored).
+*Tolerates.* Wall clocks of any kind, late answers, restarts (a server goes on above every timestamp it has stored).
 
-*Does not tolerate.* Being read backwards: a smaller stamp does not mean earlier. Writes of clients that know nothing of
-each other may get equal stamps on two servers, and their order says nothing. A value that is read carries its stamp on
-(LMC-R9); otherwise the reader's next write could be stamped below its cause.
+*Does not tolerate.* The reverse conclusion: a smaller timestamp does not mean an earlier event. Unrelated clients may
+get equal timestamps on two servers, and the order of their timestamps says nothing. A reader must take over the
+timestamp of the value it reads (LMC-R9); otherwise its next write could get a timestamp below its cause.
 
 *Workloads.* `causal-pairs` on `timestamped-kv` with `clock=lamport`.
 
@@ -49,12 +50,12 @@ class LamportClock:
         self.latest_time = time
 
     def tick(self, request_time: int) -> int:
-        """Return the stamp of a new event that knows of `request_time`: larger than it, and than all earlier stamps
+        """Return the timestamp of a new event that knows of `request_time`: larger than that and than all earlier ones
         here.
         """
         self.latest_time = max(self.latest_time, request_time) + 1
         return self.latest_time
 
     def update_to(self, time: int) -> None:
-        """Take over a stamp that was seen; it is not an event here, so nothing is added."""
+        """Take over a timestamp that was seen; it is not an event here, so nothing is added."""
         self.latest_time = max(self.latest_time, time)

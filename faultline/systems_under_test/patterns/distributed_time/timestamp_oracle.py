@@ -1,12 +1,13 @@
 """A timestamp oracle: one server that gives out times, so that the times of all transactions have one order.
 
-Percolator and TiKV take the start and the commit time of every transaction from such a server. Its times say nothing
-about the clock on the wall. But a transaction that begins after another was acknowledged gets the larger time, on any
-server, so reads at a time from the oracle miss no earlier write. The price is one more request for each time, and no
-transaction commits while the oracle is down.
+Percolator and TiKV take the start and the commit time of every transaction from such a server. Its times are not wall
+times. But a transaction that begins after another was acknowledged gets the larger time, on any server, so reads at a
+time from the oracle miss no earlier write. The price is one more request for each time, and no transaction commits
+while the oracle is down.
 
-Times must ascend over restarts too. Writing each to the disk would make it slow; the oracle writes a *limit* and gives
-out times below it, then writes the next limit. After a restart it goes on at the limit: some times are never used.
+Times must increase across restarts too. Writing each time to the disk would be slow. So the oracle writes a *limit*,
+gives out times below it, and then writes the next limit. After a restart it goes on at the limit, and some times are
+never used.
 
 Sources: Patterns of Distributed Systems ch. 21; Peng and Dabek, "Large-scale Incremental Processing Using Distributed
 Transactions and Notifications" (OSDI 2010) §2.3.
@@ -31,7 +32,7 @@ class TimestampOracle:
 
     @property
     def limit(self) -> int:
-        """The number up to which any may have been given out."""
+        """The number up to which times may have been given out."""
         return self._limit
 
     def restore(self, limit: int) -> None:
