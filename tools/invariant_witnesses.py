@@ -63,8 +63,7 @@ def accusing(request: RunRequest) -> set[str]:
     """Return the invariants that accuse the run; none for one that planning refuses."""
     engine = default_engine("simulated")
     try:
-        parts = engine.resolve(request)
-        judgement = engine.judge(engine.simulate(engine.plan(request, parts), parts, False), parts, "run")
+        judgement = engine.judged(request)
     except UsageError:
         return set()
     return {finding.anomaly for finding in judgement.findings}

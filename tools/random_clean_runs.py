@@ -168,10 +168,7 @@ def run_number(
         if options:
             request = msgspec.structs.replace(request, options=options)
         try:
-            parts = engine.resolve(request)
-            plan = engine.plan(request, parts)
-            engine.refuse(plan, parts)
-            judgement = engine.judge(engine.simulate(plan, parts, False), parts, "run")
+            judgement = engine.judged(request)
         except UsageError:
             refused += 1
             continue

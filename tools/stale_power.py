@@ -76,8 +76,7 @@ def power(system: str, bug: str, stale: str, runs: int) -> Found:
     engine, found, by_clients = default_engine("simulated"), 0, 0
     requests = requests_of(system, bug, "drawn", weather={"stale": stale, "reset": "0"})
     for request in itertools.islice(requests, runs):
-        parts = engine.resolve(request)
-        judgement = engine.judge(engine.simulate(engine.plan(request, parts), parts, False), parts, "run")
+        judgement = engine.judged(request)
         if judgement.verdict is Verdict.VIOLATION:
             found += 1
             by_clients += any(not each.signature.startswith("invariants/") for each in judgement.findings)

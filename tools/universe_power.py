@@ -85,8 +85,7 @@ def power(system: str, bug: str, universe: Literal["calm", "drawn"], seconds: fl
     for request in requests_of(system, bug, universe, first):
         if (spent_s := time.process_time() - began_s) >= seconds:
             break
-        parts = engine.resolve(request)
-        judgement = engine.judge(engine.simulate(engine.plan(request, parts), parts, False), parts, "run")
+        judgement = engine.judged(request)
         runs += 1
         if judgement.verdict is Verdict.VIOLATION:
             found += 1

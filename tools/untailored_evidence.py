@@ -48,8 +48,7 @@ def measured(system: str, bug: str, runs: int, rare_runs: int, seconds: float) -
             break
         made += 1
         try:
-            parts = engine.resolve(request)
-            judgement = engine.judge(engine.simulate(engine.plan(request, parts), parts, False), parts, "run")
+            judgement = engine.judged(request)
         except UsageError:
             # A universe of this seed leaves the promise: the campaign records the run as refused.
             refused += 1

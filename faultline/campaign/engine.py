@@ -51,6 +51,13 @@ class Engine:
     minimize: Minimize | None = None
     observe: Callable[[Plan, Parts, NodeWatch], RunRecord] | None = None
 
+    def judged(self, request: RunRequest) -> Judgement:
+        """Return the judgement of one simulated run. Raise `UsageError` when it cannot be planned or carried out."""
+        parts = self.resolve(request)
+        plan = self.plan(request, parts)
+        self.refuse(plan, parts)
+        return self.judge(self.simulate(plan, parts, False), parts, "run")
+
 
 def default_engine(world: WorldName, hosts: str = "") -> Engine:
     """Return the engine of ordinary campaigns in `world`, on `hosts` where that is the world."""

@@ -164,8 +164,5 @@ RUNS: dict[str, dict[str, Any]] = {
 @pytest.mark.slow
 @pytest.mark.parametrize("asked", RUNS.values(), ids=RUNS.keys())
 def test_no_violation_is_told_of_a_correct_system(asked: dict[str, Any]) -> None:
-    request, engine = RunRequest(**asked), default_engine("simulated")
-    parts = engine.resolve(request)
-    record = engine.simulate(engine.plan(request, parts), parts, False)
-    judgement = engine.judge(record, parts, "run")
+    judgement = default_engine("simulated").judged(RunRequest(**asked))
     assert judgement.verdict is Verdict.PASS, [finding.sentence for finding in judgement.findings]

@@ -35,8 +35,7 @@ def test_an_offered_workload_is_run_and_decided(offered: tuple[str, ...], faults
         nodes=system.usual_nodes if isinstance(system, HasUsualTest) else 3,
         operations=60,
     )
-    parts = engine.resolve(request)
-    judgement = engine.judge(engine.simulate(engine.plan(request, parts), parts, False), parts, "run")
+    judgement = engine.judged(request)
     assert judgement.verdict in SHOWN, judgement.sentence
 
 
