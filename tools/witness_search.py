@@ -40,10 +40,10 @@ PACKAGES = (
     "update_queue",
 )
 SLOWEST_S = 15.0
-"""How many seconds of processor time the tests of a piece of evidence may take under marks."""
+"""The processor time that the tests of a piece of evidence may take under marks."""
 TRIES = 60
 SEARCH_S = 60.0
-"""After how much processor time no further mutant is tried for a piece of evidence."""
+"""The processor time after which no further mutant is tried for a piece of evidence."""
 _TRANSCRIPTS = "tests/scenarios/test_transcripts.py::test_a_transcript_gives_the_output_it_says"
 _SCENES = "tests/scenarios/test_story.py::test_a_scene_goes_as_it_says"
 

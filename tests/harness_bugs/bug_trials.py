@@ -40,7 +40,7 @@ from faultline.registry import resolve
 __all__ = ["Noticed", "trial"]
 
 Noticed = dict[str, str]
-"""What the scenarios that failed said, by their names."""
+"""The message of each scenario that failed, by its name."""
 
 ROOT = Path(__file__).resolve().parents[2]
 _LIMIT_S = 60
