@@ -158,13 +158,13 @@ def _memory_of(act: Callable[[], None], traces: bool) -> int:
 
 def _watch(world: SimulatedWorld, clients: list[SimulatedClient], paths: list[str]) -> None:
     for client, path in zip(clients, paths, strict=True):
-        client.invoke(_operation("watch", path), _nobody_waits)
+        client.invoke(_operation("watch", path), _ignore_outcome)
     world.scheduler.run(world.scheduler.now_us + _SETTLE_US)
 
 
 def _drain(clients: list[SimulatedClient], paths: list[str]) -> None:
     for client, path in zip(clients, paths, strict=True):
-        client.invoke(_operation("drain", path), _nobody_waits)
+        client.invoke(_operation("drain", path), _ignore_outcome)
 
 
 def _put_all(
@@ -198,7 +198,7 @@ def _operation(f: str, key: str, value: Any = None) -> Operation:
     return Operation(process=0, f=f, key=key, value=value)
 
 
-def _nobody_waits(_outcome: Outcome) -> None:
+def _ignore_outcome(_outcome: Outcome) -> None:
     pass
 
 

@@ -47,7 +47,7 @@ class VirtualTimer:
 
 
 class VirtualTime:
-    """The clock and the timers of everybody in a story."""
+    """The clock and the timers of all that take part in a story."""
 
     def __init__(self) -> None:
         self.scheduler = Scheduler()
@@ -135,7 +135,7 @@ class BatchStory:
     def transmit(self, batch: RequestBatch) -> None:
         if self.refused_connections:
             self.refused_connections -= 1
-            raise ConnectionRefusedError("nobody listens")
+            raise ConnectionRefusedError("the port is closed")
         self._attempts += 1
         attempt = self._attempts
         self.sent.append((self.time.now_us, batch))
@@ -378,7 +378,7 @@ class ChannelStory:
 
     def dial(self, attempt: int) -> None:
         self.network.dial(attempt)
-        # The channel dials while it is being made, before anybody can hold it.
+        # The channel dials while it is being made, before a caller can hold it.
         self.time.at(self.time.now_us, lambda: setattr(self.network, "channel", self.channel))
 
     def handle(self, peer: str, request: bytes) -> bytes | None:

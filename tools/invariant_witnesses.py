@@ -20,7 +20,7 @@ from faultline.harness.system import PlantedBug
 __all__ = ["invariant_witness", "problem_of_invariant"]
 
 SEEDS = 40
-"""How many seeds of each cell are tried with each bug that names the invariant."""
+"""The number of seeds of each cell that are tried with each bug that names the invariant."""
 
 
 def invariant_witness(where: str, pattern: str, row: str) -> CounterWitness:

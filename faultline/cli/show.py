@@ -34,7 +34,7 @@ __all__ = ["command"]
 
 _SEEDS_MAX = 200
 _OPERATIONS_MAX = (8, 4, 2)
-"""How many operations a diagram has; fewer where their messages would make it longer than `_DRAWN_MAX`."""
+"""The numbers of operations that a diagram may have, tried in turn until it is no longer than `_DRAWN_MAX`."""
 _MESSAGES_MAX = 24
 _DRAWN_MAX = 60
 

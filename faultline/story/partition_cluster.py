@@ -66,7 +66,7 @@ class PartitionCluster(LibraryCluster):
         return migration
 
     def is_settled(self) -> bool:
-        """Is every partition online, nothing moving, and hosted where the table says?"""
+        """Return whether every partition is online, does not move, and is hosted where the table says."""
         directory = self.coordinator().directory
         hosted = {
             (partition, name, held.generation)

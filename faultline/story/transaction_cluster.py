@@ -99,7 +99,7 @@ class TransactionCluster(Cluster):
         return found
 
     def ends(self, transaction: TransactionId) -> dict[str, bool]:
-        """At which nodes the transaction ended, and whether committed."""
+        """Return the nodes at which the transaction ended, each with whether it committed there."""
         ended = self.events_of(Finished)
         return {node: event.time is not None for node, event in ended if event.id == transaction}
 

@@ -23,7 +23,7 @@ __all__ = ["SYSTEM_BEHAVIOUR"]
 
 Found = Iterator[tuple[str, str, str]]
 
-_NOBODY_KNOWS = "no-such-function"
+_UNKNOWN_FUNCTION = "no-such-function"
 _ROUGH = ("all",)
 _DEAF_OPERATIONS = 300
 _DOWN_US = 150_000
@@ -39,13 +39,13 @@ def _crashes(record: RunRecord) -> list[str]:
 
 
 def _unknown_functions_are_refused(subject: SystemSubject) -> Found:
-    record = subject.run(subject.one_operation(_NOBODY_KNOWS, 1))
+    record = subject.run(subject.one_operation(_UNKNOWN_FUNCTION, 1))
     where = subject.place("client")
     advice = 'Call done(fail("unsupported-operation")) for a function not in `functions`, before anything is sent.'
     for trouble in [*record.errors, *_crashes(record)]:
-        yield f"asked for {_NOBODY_KNOWS!r}: {trouble}", where, advice
+        yield f"asked for {_UNKNOWN_FUNCTION!r}: {trouble}", where, advice
     if not record.errors and record.history.outcome[0] != "fail":
-        yield f"asked for {_NOBODY_KNOWS!r}, the client says {record.history.outcome[0]!r}", where, advice
+        yield f"asked for {_UNKNOWN_FUNCTION!r}, the client says {record.history.outcome[0]!r}", where, advice
 
 
 def _operations_end_once(subject: SystemSubject) -> Found:

@@ -198,7 +198,7 @@ def _invariants_are_fresh(subject: SystemSubject) -> Found:
             yield f"{type(invariant).__name__} lacks an id, a statement or event types", where, advice
 
 
-def _somebody_is_ready(subject: SystemSubject) -> Found:
+def _is_ready_in_time(subject: SystemSubject) -> Found:
     plan: Plan = subject.plan(0)
     world = SimulatedWorld(plan, subject.make(), [])
     world.boot()
@@ -222,5 +222,5 @@ SYSTEM_SHAPE: tuple[Check[SystemSubject], ...] = (
     Check("every planted bug has a name, a campaign and a checker or invariant that catches it", _bugs_are_named),
     Check("messages are frozen and can be told apart", _messages_can_be_told_apart),
     Check("invariants are fresh for each run and have an id, a statement and event types", _invariants_are_fresh),
-    Check("a node leads, or all are ready, soon after the start", _somebody_is_ready),
+    Check("a node leads, or all are ready, soon after the start", _is_ready_in_time),
 )

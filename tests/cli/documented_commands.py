@@ -36,7 +36,7 @@ class Block:
 
     @property
     def is_run_elsewhere(self) -> bool:
-        """Does the comment say that the block is not run here, and where instead?"""
+        """True when the comment says that the block is not run here, and names the place where it is."""
         return bool(self.comment and ELSEWHERE.fullmatch(self.comment))
 
     @property
@@ -89,7 +89,7 @@ def blocks_of(markdown: str) -> list[Block]:
 
 
 def run_block(block: Block, folder: Path) -> Ran:
-    """Run a block in `folder`, as somebody would who has the environment of these tests on the PATH.
+    """Run a block in `folder`, as a user would with the environment of these tests on the PATH.
 
     `FAULTLINE_REPOSITORY` is where this repository is.
     """

@@ -74,7 +74,7 @@ def is_dead(process: int) -> bool:
 
 
 def closed_pipe() -> int:
-    """The writing end of a pipe that nobody reads."""
+    """The writing end of a pipe without a reader."""
     reading, writing = os.pipe()
     os.close(reading)
     return writing

@@ -146,7 +146,7 @@ def test_doctor_names_hosts_that_cannot_be_reached(tmp_path: Path) -> None:
     assert "ssh -p 1 root@127.0.0.1" in ended.output
 
 
-def test_nobody_pays_for_ssh_who_does_not_use_it() -> None:
+def test_commands_without_ssh_do_not_import_it() -> None:
     script = (
         "import sys, faultline.cli.main, faultline.cli.run, faultline.cli.doctor; sys.exit('paramiko' in sys.modules)"
     )

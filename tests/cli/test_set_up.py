@@ -246,7 +246,7 @@ def test_an_unknown_word_is_a_usage_error(commands: Path) -> None:
     assert "usage: tools/set_up.sh python|java" in done.stderr
 
 
-def test_packages_for_hosts_are_named_and_left_alone_on_somebody_s_machine(commands: Path) -> None:
+def test_packages_for_hosts_are_named_and_not_installed_on_the_machine_of_a_user(commands: Path) -> None:
     done = set_up(commands, "hosts")
     assert done.returncode == 0 and f"as root: apt-get install {ALL_FOR_HOSTS}\n" in done.stdout
     assert apt_log(commands) == []

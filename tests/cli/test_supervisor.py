@@ -1,4 +1,4 @@
-"""However the work ends, the command ends with a code that is true: real processes, real signals, hostile plug-ins."""
+"""The command ends with a true code after each end of its work: real processes, real signals, hostile plug-ins."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def test_a_worker_does_not_outlive_its_supervisor(command: Command, tmp_path: Pa
     until(lambda: not Path(f"/proc/{worker}").exists() or is_dead(worker), "the worker lives on")
 
 
-def test_what_was_ignored_by_whoever_started_the_command_stays_ignored(command: Command, tmp_path: Path) -> None:
+def test_a_signal_that_the_starter_of_the_command_ignored_stays_ignored(command: Command, tmp_path: Path) -> None:
     process = command(*RUN, hostile="client:wait", preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
     begun(tmp_path)
     os.kill(process.pid, signal.SIGHUP)
@@ -180,7 +180,7 @@ def test_a_reader_that_closes_the_pipe_changes_no_verdict(command: Command, argu
     assert ended(command(*arguments, stdout=closed_pipe()))[0] == 0
 
 
-def test_a_violation_is_one_whoever_reads_it(command: Command, violating_seed: int) -> None:
+def test_a_violation_ends_with_1_even_where_its_output_cannot_be_written(command: Command, violating_seed: int) -> None:
     arguments = (*RUN, *VIOLATING, "--seed", str(violating_seed))
     assert ended(command(*arguments, stdout=closed_pipe()))[0] == 1
     with open("/dev/full", "w") as full:

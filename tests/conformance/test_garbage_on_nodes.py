@@ -78,7 +78,7 @@ def let_in(node: str, address: tuple[str, int], secret: RunSecret) -> socket.soc
 
 
 def is_hung_up_on(connection: socket.socket, frame: bytes) -> bool:
-    """Does the node end the connection when it is sent `frame`?"""
+    """Return whether the node ends the connection when it is sent `frame`."""
     with connection:
         connection.sendall(frame)
         try:

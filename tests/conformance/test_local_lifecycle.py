@@ -1,4 +1,4 @@
-"""However a local run ends, its processes, sockets and threads are gone; a cluster that fails says where to look."""
+"""After each end of a local run, its processes, sockets and threads are gone; a failed cluster says where to look."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SHORT = plan(operation(0, "append", 1), heal_ms=50)
 
 
 def exists(process_id: int) -> bool:
-    """Is there such a process, a zombie not counted?"""
+    """Return whether there is such a process; a zombie does not count."""
     try:
         return Path(f"/proc/{process_id}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:

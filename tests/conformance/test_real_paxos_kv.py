@@ -1,4 +1,4 @@
-"""paxos-kv as three processes: nobody leads, faults bite all the same, and the history is linearizable."""
+"""paxos-kv as three processes: no node leads, faults bite all the same, and the history is linearizable."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ from forks import lines_of_fork  # noqa: E402 – it is a tool, found on the pat
 __all__ = ["Noticed", "trial"]
 
 Noticed = dict[str, str]
-"""The words of the scenarios that failed, by their names."""
+"""The message of each scenario that failed, by its name."""
 
 _SILENCE_S = 60
 _PLANTING = "planting"

@@ -62,7 +62,7 @@ def an_idle_link_keeps_its_connection(**bug: Any) -> None:
     assert story.channel_errors == []
 
 
-def a_late_answer_reaches_nobody_else(**bug: Any) -> None:
+def a_late_answer_reaches_no_other_request(**bug: Any) -> None:
     story = ChannelStory(service_us=READ_TIMEOUT_US + 200_000, **bug).connect()
     story.channel.blocking_send(b"one")
     story.time.pass_time(READ_TIMEOUT_US + 50_000)
@@ -164,7 +164,7 @@ class ShortReads(SocketListener):
             an_idle_link_keeps_its_connection, {"read_timeout_heartbeats": 1}, marks=pytest.mark.rows("SC-M3")
         ),
         pytest.param(
-            a_late_answer_reaches_nobody_else, {"channel_type": ReuseAfterTimeout}, marks=pytest.mark.rows("SC-M4")
+            a_late_answer_reaches_no_other_request, {"channel_type": ReuseAfterTimeout}, marks=pytest.mark.rows("SC-M4")
         ),
         pytest.param(each_caller_gets_its_own_answer, {"channel_type": NotExclusive}, marks=pytest.mark.rows("SC-M5")),
         pytest.param(

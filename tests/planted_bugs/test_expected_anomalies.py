@@ -35,7 +35,7 @@ def test_a_weak_system_shows_no_anomaly_but_those_its_plan_allows(name: str) -> 
 def test_plain_reads_from_followers_may_be_old_but_what_was_acknowledged_may_not_be_lost(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Every follower-read is as weak as the plan expects, and the leader commits what nobody else has."""
+    """Every follower-read is as weak as the plan expects, and the leader commits entries that no other server has."""
     assert_campaign_passes("plain-follower-reads", seeds=3, output=tmp_path)
     monkeypatch.setattr(replicated_log, "quorum_index", max)
     with pytest.raises(RunFailed, match="allows .*, but not") as raised:

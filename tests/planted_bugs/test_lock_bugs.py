@@ -1,5 +1,5 @@
-"""TPC-M10, a write lock that reading takes away: in transactional-kv nobody reads any more once write locks are taken
-(they are, while preparing), so no campaign can show it; here it breaks the claim of the lock itself."""
+"""TPC-M10, a write lock that reading takes away: in transactional-kv no client reads after write locks are taken, which
+happens in the prepare phase. So no campaign can show it; here it breaks the claim of the lock itself."""
 
 from __future__ import annotations
 

@@ -57,7 +57,9 @@ def test_with_mixed_units_a_write_that_a_quorum_stored_in_100_ms_is_called_unkno
     assert write_swept_after_100_ms(RequestWaitingList(clock), clock) == [WriteResult.SUCCESS]
 
 
-def ask_everybody(waiting: RequestWaitingList[int, str], replies: list[WriteResult], *, registers_first: bool) -> None:
+def ask_each_replica(
+    waiting: RequestWaitingList[int, str], replies: list[WriteResult], *, registers_first: bool
+) -> None:
     """Ask three replicas that are so near that each has answered before the sender goes on."""
     callback = WriteQuorumCallback(3, 1, lambda _, result: replies.append(result))
     for key in range(3):
@@ -70,11 +72,11 @@ def ask_everybody(waiting: RequestWaitingList[int, str], replies: list[WriteResu
 
 
 @pytest.mark.rows("RWL-M8", "RWL-R4")
-def test_registered_after_the_send_fast_answers_find_nobody_and_the_wait_expires() -> None:
+def test_registered_after_the_send_fast_answers_find_no_callback_and_the_wait_expires() -> None:
     for registers_first, expected in ((False, [WriteResult.UNKNOWN]), (True, [WriteResult.SUCCESS])):
         clock, replies = FakePorts(), []
         waiting: RequestWaitingList[int, str] = RequestWaitingList(clock)
-        ask_everybody(waiting, replies, registers_first=registers_first)
+        ask_each_replica(waiting, replies, registers_first=registers_first)
         clock.now_us += 2_001 * MILLISECOND_US
         waiting.expire()
         assert replies == expected

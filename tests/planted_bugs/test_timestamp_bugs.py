@@ -57,7 +57,7 @@ def test_every_wait_bears_clocks_that_drift_within_the_bound(wait: str) -> None:
 
 
 @pytest.mark.rows("HYC-R12", "HYC-I2")
-def test_one_fast_clock_drags_nobody_along_and_effects_follow_causes() -> None:
+def test_one_fast_clock_drags_no_other_along_and_effects_follow_causes() -> None:
     assert sentences_of_failures(requests("one-fast-clock", 6)) == []
 
 

@@ -1,6 +1,6 @@
 """Bugs of versions and follower reads that no answer of the store shows, and the anomalies that weaker modes allow.
 
-FR-M7, latencies that are kept where nobody looks, makes reads slow and never wrong; VVL-M7, an index that is
+FR-M7, latencies that no client looks up, makes reads slow and never wrong; VVL-M7, an index that is
 updated before its data, needs a reader between two steps of one handler, which no world provides. Both are planted
 here in the component, beside the correct one. A leader that closes a time and writes below it is the third.
 """

@@ -14,7 +14,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 RECORDED: dict[str, list[str]] = json.loads((ROOT / "tests" / "data" / "public_names.json").read_text("utf-8"))
-"""What was exported when the list was last changed on purpose. A name leaves it with a line in the changelog only."""
+"""The exported names when the list was last changed on purpose. A name leaves it with a line in the changelog only."""
 
 BLOCK = re.compile(r"^```python$(.*?)^```$", re.MULTILINE | re.DOTALL)
 

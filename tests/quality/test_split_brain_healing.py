@@ -22,6 +22,6 @@ def test_each_half_gets_one_coordinator_and_after_the_cut_there_is_one_again(hea
     assert max(each.healed_ms for each in found) <= 2 * 200
 
 
-def test_when_nobody_claims_the_coordination_a_half_never_gets_a_coordinator() -> None:
+def test_when_no_member_claims_the_coordination_a_half_never_gets_a_coordinator() -> None:
     with pytest.raises(TimeoutError, match="no agreement"):
         measured(4, 0, {}, bugs=("claim-refused-for-a-younger",))

@@ -220,7 +220,7 @@ def test_a_large_campaign_stays_small(tmp_path: Path) -> None:
     assert len(page_of(tmp_path, {"cells": cells}).html.encode()) < 1_500_000
 
 
-def test_what_nobody_expected_comes_first_then_what_is_seen_most_often() -> None:
+def test_unexpected_signatures_come_first_then_those_seen_most_often() -> None:
     summary = campaign_summary()
     rare, expected = summary["signatures"]
     often = rare | {"signature": "linearizability:often", "count": 30}

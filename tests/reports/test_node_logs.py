@@ -158,7 +158,7 @@ def test_the_page_shows_the_lines_cut_and_escaped(tmp_path: Path) -> None:
     assert "<b>panic</b>" in text
 
 
-def test_a_time_in_which_nobody_logged_is_said_to_be_one(tmp_path: Path) -> None:
+def test_a_time_without_lines_of_logs_is_said_to_be_one(tmp_path: Path) -> None:
     record = run_with(tmp_path / "nodes", athens=[patroni(-9, "boot")])
     page = Page(write_run_report(tmp_path, record, violating_run()[1]).read_text("utf-8"))
     assert "No line of that time was found." in page.section("logs")

@@ -107,7 +107,7 @@ def test_only_the_operation_that_gave_the_anomaly_away_is_marked(page: Page) -> 
     assert page.section("counterexample").count("this revealed it") == 1
 
 
-def test_an_operation_nobody_knows_the_end_of_fades_to_the_right_edge(page: Page) -> None:
+def test_an_operation_of_unknown_outcome_fades_to_the_right_edge(page: Page) -> None:
     figure = page.figures()[0]
     (open_operation,) = svg_of_class(figure, "info")
     bar = svg_of_class(open_operation, "bar")[0]

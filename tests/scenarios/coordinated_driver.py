@@ -96,7 +96,7 @@ class CoordinatedCluster(Cluster):
         return name
 
     def leads_partition(self, name: str, partition: int = 0) -> bool:
-        """Would this node answer a reader now?"""
+        """Return whether this node would answer a reader now."""
         leader = self.nodes[name].leading.get(partition)
         return leader is not None and not leader.is_over and self.nodes[name].membership.is_valid()
 
@@ -109,7 +109,7 @@ class CoordinatedCluster(Cluster):
         return sorted(granted | ended)
 
     def told(self, watcher: str, path: str, source: str | None = None) -> list[Any]:
-        """The events of `path` that were sent to `watcher`, each as often as it was sent, by anybody or by `source`."""
+        """The events of `path` that were sent to `watcher`, each as often as it was sent, by all or by `source`."""
         return [
             event
             for sender, target, message in self.posted

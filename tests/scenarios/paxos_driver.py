@@ -76,7 +76,7 @@ class PaxosCluster(Cluster):
         return next(iter(self.answers(client)), None)
 
     def read(self, node: str, client: str = "reader") -> Any:
-        """A read at `node` with everybody who can hear it, to its end."""
+        """A read at `node` with all nodes that can hear it, to its end."""
         self.get(client, node)
         self.deliver()
         answer = self.answer(client)

@@ -48,7 +48,7 @@ def test_the_same_commands_without_linger_are_flushed_one_by_one() -> None:
     assert cluster.ports["athens"].storage.fsyncs == fsyncs + 4
 
 
-def test_a_command_that_fits_into_no_batch_is_refused_for_certain_and_stops_nobody() -> None:
+def test_a_command_that_fits_into_no_batch_is_refused_for_certain_and_stops_no_other_command() -> None:
     cluster, alice = batching(batch_size_bytes="200")
     large = alice.set("athens", "x", "y" * 300)
     small = alice.set("athens", "z", 1)

@@ -66,7 +66,7 @@ def test_leading_on_under_another_lease_shows_old_values_and_the_correct_node_re
 
 
 def acknowledged_beside_the_successor(node_type: type[DataNode]) -> bool:
-    """Does a leader acknowledge a write once it has its successor's copy? It may not: nobody will have that write."""
+    """Return whether a leader acknowledges a write for its successor's copy. It may not: the write will be lost."""
     cluster = CoordinatedCluster(node_type=node_type).settled()
     old = cluster.entry(0)
     cluster.write(1, KEY, "before")
@@ -79,7 +79,7 @@ def acknowledged_beside_the_successor(node_type: type[DataNode]) -> bool:
 
 
 @pytest.mark.rows("X-I6", "X-M14")
-def test_leading_on_beside_a_successor_acknowledges_what_nobody_has_and_the_correct_node_stops() -> None:
+def test_leading_on_beside_a_successor_acknowledges_a_lost_write_and_the_correct_node_stops() -> None:
     assert acknowledged_beside_the_successor(LeadsBesideItsSuccessor)
     assert not acknowledged_beside_the_successor(DataNode)
 

@@ -21,7 +21,7 @@ from faultline.systems_under_test.patterns.node_communication.socket_channel imp
 
 READ_TIMEOUT_US = READ_TIMEOUT_HEARTBEATS * HEARTBEAT_INTERVAL_US
 SERVICE_US = READ_TIMEOUT_US // 2
-"""How long the server works on one batch: a few of them take longer than any silence that is borne."""
+"""The time that the server works on one batch: a few of them take longer than any silence that is borne."""
 
 EVENT_EVERY_US = 10_000
 BATCH = b"no answer" + b"x" * 20_000
@@ -51,7 +51,7 @@ class SharedChannel:
         self.story.time.after(EVENT_EVERY_US, lambda: self._happens(1))
 
     def _happens(self, index: int) -> None:
-        """The entry at `index` is applied: whoever watches is told at once, over the connection that there is."""
+        """The entry at `index` is applied: each watcher is told at once, over the existing connection."""
         self.story.time.after(EVENT_EVERY_US, lambda: self._happens(index + 1))
         if self.cancelled_at:
             return
@@ -81,7 +81,7 @@ class SharedChannel:
 
 
 @pytest.mark.rows("X-S5")
-def test_large_batches_delay_neither_heartbeats_nor_events_and_nobody_looks_dead() -> None:
+def test_large_batches_delay_neither_heartbeats_nor_events_and_no_peer_looks_dead() -> None:
     shared = SharedChannel(confirms=True)
     shared.story.time.pass_time(50_000)
     for _ in range(4):

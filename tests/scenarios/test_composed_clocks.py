@@ -1,4 +1,4 @@
-"""Composed scenarios of time: X-S8, pauses of whoever holds a lease or leads, and X-S9, clocks that are wrong.
+"""Composed scenarios of time: X-S8, pauses of leaders and of holders of leases, and X-S9, clocks that are wrong.
 
 They run `coordinated-kv` (and `emergent-leader`) in the simulated world, with faults that the test plans.
 """
@@ -46,7 +46,7 @@ def pauses() -> list[PlannedFault]:
 @pytest.mark.parametrize(
     ("aim", "mark"), [("core", "leader-changed"), ("controller", "controller-deposed"), ("owner", "lease-lost")]
 )
-def test_whoever_leads_may_be_paused_again_and_again_and_nobody_notices_but_by_waiting(aim: str, mark: str) -> None:
+def test_a_leader_may_be_paused_again_and_again_and_clients_notice_only_by_waiting(aim: str, mark: str) -> None:
     for seed in range(2):
         judgement, marks = run(coordinated(seed, "pause", aim=aim), pauses())
         assert (judgement.verdict, judgement.sentence) == (Verdict.PASS, judgement.sentence)

@@ -81,8 +81,8 @@ def test_on_the_losing_side_the_owner_gives_up_in_time_and_no_watcher_hears_of_w
     watcher, beyond = others(owner)
     cluster.split("athens", owner, watcher)
     cluster.posted.clear()
-    # Somebody who reached athens before it knew: the entry is never committed.
-    uncommitted: Any = SetValue("members/nobody", 1)
+    # A client reached athens before it knew of the split: the entry is never committed.
+    uncommitted: Any = SetValue("members/unknown", 1)
     cluster.hand("client", "athens", ClientRequest(cluster.nodes[owner].session._client._client_id, 999, uncommitted))
     ended_ms = refused_ms = 0
     for elapsed_ms in range(0, 4 * TTL_MS, 10):
@@ -99,7 +99,7 @@ def test_on_the_losing_side_the_owner_gives_up_in_time_and_no_watcher_hears_of_w
     cluster.wait(3 * TTL_MS)
     assert len({node.table for node in cluster.alive}) == 1
     assert len({str(cluster.values(name)) for name in CORE}) == 1
-    assert "members/nobody" not in cluster.values("byzantium")
+    assert "members/unknown" not in cluster.values("byzantium")
     assert beyond in cluster.nodes and cluster.broken() == []
 
 
@@ -210,7 +210,7 @@ def test_a_leader_that_is_alone_in_sync_answers_when_its_own_disk_has_the_write(
 
 
 @pytest.mark.rows("SYS-R10")
-def test_when_all_in_sync_are_dead_nobody_leads_until_one_of_them_is_back() -> None:
+def test_when_all_in_sync_are_dead_no_replica_leads_until_one_of_them_is_back() -> None:
     cluster = CoordinatedCluster(replication_factor="3").settled()
     cluster.write(1, KEY, "kept")
     entry = cluster.entry(0)
@@ -293,7 +293,7 @@ def test_a_wish_about_an_earlier_revision_or_generation_changes_nothing() -> Non
     ):
         controller.wish(entry.leader, wish)
         cluster.deliver()
-    controller.wish("nobody", LeadershipResigned(0, entry.generation))
+    controller.wish("unknown", LeadershipResigned(0, entry.generation))
     cluster.deliver()
     assert controller.table == before
 

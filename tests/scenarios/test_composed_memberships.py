@@ -153,7 +153,7 @@ def test_the_catalogue_is_linearizable_although_the_agents_disagree_about_a_node
     observers, flapping = ("athens", "byzantium"), "cyrene"
     disagreements = reads = 0
     for flap in range(4):
-        # cyrene is heard by one agent, through nobody by the other; which one, changes.
+        # cyrene is heard by one agent, and by the other not even through a third; which one, changes.
         deaf = observers[flap % 2]
         agents.cut(deaf, flapping, observers[1 - flap % 2])
         for _ in range(6):

@@ -40,7 +40,7 @@ def test_what_was_forwarded_to_a_server_that_leads_no_longer_comes_back_as_a_red
 
 
 @pytest.mark.rows("CC-R10")
-def test_without_a_leader_a_server_that_would_forward_redirects_to_nobody() -> None:
+def test_without_a_leader_a_server_that_would_forward_redirects_to_no_server() -> None:
     cluster = Cluster(find_leader="forward")
     cluster.elect("athens")
     alice = Client(cluster, "alice").register("athens")

@@ -47,8 +47,8 @@ def test_a_killed_leader_is_replaced_and_comes_back_as_a_follower() -> None:
 
 @pytest.mark.rows("LDR-S3")
 @pytest.mark.parametrize("size", [3, 4])
-def test_a_split_vote_elects_nobody_and_the_next_round_resolves_it(size: int) -> None:
-    """LDR-S3: two candidates ask at the same instant, and with a server down nobody else can decide between them."""
+def test_a_split_vote_elects_no_leader_and_the_next_round_resolves_it(size: int) -> None:
+    """LDR-S3: two candidates ask at the same instant, and no third server is up to decide between them."""
     cluster = Cluster(size, pre_vote="off")
     if size == 3:
         cluster.kill("cyrene")
@@ -114,7 +114,7 @@ def vote_answers(cluster: Cluster, voter: str, candidate: str, generation: int) 
 
 @pytest.mark.rows("LDR-S5", "LDR-R8", "GEN-R2")
 def test_a_vote_survives_a_restart() -> None:
-    """LDR-S5: the repeated answer is the same, and nobody else gets the vote of that generation."""
+    """LDR-S5: the repeated answer is the same, and no other candidate gets the vote of that generation."""
     cluster = Cluster()
     assert vote_answers(cluster, "cyrene", "athens", 3)
     cluster.restart("cyrene")
@@ -300,7 +300,7 @@ def test_under_lease_reads_a_vote_is_refused_before_its_generation_is_adopted() 
     assert cluster.generation("byzantium") == 1
 
 
-def test_under_lease_reads_a_restarted_server_votes_for_nobody_for_one_election_timeout() -> None:
+def test_under_lease_reads_a_restarted_server_gives_no_vote_for_one_election_timeout() -> None:
     """LOG-S7: it has forgotten the leader, whose lease may still run."""
     cluster = Cluster(read_mode="leader-lease")
     cluster.pass_time(3 * ELECTION_TIMEOUT_US)

@@ -42,7 +42,7 @@ def test_members_are_numbered_as_they_join_and_the_seed_coordinates() -> None:
 
 
 @pytest.mark.rows("EL-S2", "EL-R6", "EL-I7")
-def test_who_starts_before_its_seed_goes_on_asking_and_serves_nobody_meanwhile() -> None:
+def test_a_member_that_starts_before_its_seed_goes_on_asking_and_serves_no_client_meanwhile() -> None:
     cluster = EmergentCluster(3, seeds="1")
     cluster.kill(A)
     cluster.restart(B)
@@ -114,7 +114,7 @@ def test_only_the_coordinator_marks_a_silent_member_as_failed() -> None:
 
 
 @pytest.mark.rows("EL-S6", "EL-R20", "EL-I2")
-def test_when_the_coordinator_dies_the_next_oldest_takes_over_and_nobody_else() -> None:
+def test_when_the_coordinator_dies_only_the_next_oldest_takes_over() -> None:
     cluster = five()
     order = cluster.live(A)
     cluster.kill(A)
@@ -126,7 +126,7 @@ def test_when_the_coordinator_dies_the_next_oldest_takes_over_and_nobody_else() 
 
 @pytest.mark.rows("EL-S7", "EL-M2")
 @pytest.mark.parametrize("others", [1, 3])
-def test_when_the_coordinator_and_another_die_together_somebody_takes_over(others: int) -> None:
+def test_when_the_coordinator_and_another_die_together_the_oldest_survivor_takes_over(others: int) -> None:
     cluster = five()
     order = cluster.live(A)
     cluster.kill(A)
@@ -161,7 +161,7 @@ def test_a_member_that_had_failed_comes_back_once_and_as_the_youngest() -> None:
 
 
 @pytest.mark.rows("EL-S10", "EL-R11", "EL-I4")
-def test_a_restart_that_nobody_noticed_leaves_one_entry_with_a_new_age() -> None:
+def test_a_restart_that_no_member_noticed_leaves_one_entry_with_a_new_age() -> None:
     cluster = five()
     age = cluster.membership(A).member(C).age
     cluster.restart(C)
@@ -180,7 +180,7 @@ def test_a_join_that_is_repeated_gets_the_same_answer_and_changes_nothing() -> N
 
 
 def cut_in_two() -> EmergentCluster:
-    """Five members, and B and C cut off from the rest until everybody has noticed."""
+    """Five members, and B and C cut off from the rest until all have noticed."""
     cluster = five()
     cluster.split(B, C)
     cluster.wait(NOTICED)
@@ -285,7 +285,7 @@ def test_a_welcome_that_comes_after_a_newer_update_changes_nothing() -> None:
 
 
 @pytest.mark.rows("EL-S17", "EL-R30", "EL-M18", "EL-I8")
-def test_a_coordinator_that_was_paused_expels_nobody_and_comes_back_as_the_youngest() -> None:
+def test_a_coordinator_that_was_paused_expels_no_member_and_comes_back_as_the_youngest() -> None:
     cluster = five()
     paused, cluster.ports[A].waiting = cluster.ports[A].waiting, []
     cluster.cut(A)
@@ -327,7 +327,7 @@ def test_when_the_target_of_a_merge_dies_the_dissolved_group_finds_the_others() 
 
 
 @pytest.mark.rows("EL-S20", "EL-R8", "EL-R4")
-def test_without_seeds_the_members_go_on_and_nobody_new_is_admitted() -> None:
+def test_without_seeds_the_members_go_on_and_no_new_member_is_admitted() -> None:
     cluster = five(seeds="1")
     cluster.kill(E)
     cluster.wait(NOTICED)
@@ -354,7 +354,7 @@ def test_a_seed_that_does_not_coordinate_passes_a_join_on() -> None:
 
 @pytest.mark.rows("EL-R19", "EL-R16")
 @pytest.mark.parametrize("dead", [(A,), (A, B), (B, C), (A, B, C)])
-def test_in_a_ring_whoever_dies_is_noticed_by_the_next_that_live(dead: tuple[str, ...]) -> None:
+def test_in_a_ring_members_that_die_are_noticed_by_the_next_that_live(dead: tuple[str, ...]) -> None:
     cluster = five(heartbeats="ring")
     for member in dead:
         cluster.kill(member)
@@ -364,7 +364,7 @@ def test_in_a_ring_whoever_dies_is_noticed_by_the_next_that_live(dead: tuple[str
 
 
 @pytest.mark.rows("EL-R28")
-def test_a_merge_from_somebody_who_does_not_coordinate_is_ignored() -> None:
+def test_a_merge_from_a_member_that_does_not_coordinate_is_ignored() -> None:
     cluster = five()
     cluster.hand(D, C, MergeInto(D))
     cluster.hand(A, C, MergeInto(A))

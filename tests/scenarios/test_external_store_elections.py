@@ -146,7 +146,7 @@ def test_a_key_that_goes_between_the_failed_creation_and_the_read_is_tried_for_a
 
 
 @pytest.mark.rows("LDR-S9")
-def test_a_deletion_nobody_was_told_of_is_noticed_by_the_silence() -> None:
+def test_a_deletion_without_a_notice_is_discovered_by_the_silence() -> None:
     """The watch is lost: the store has restarted and forgotten who watches."""
     cluster = settled()
     cluster.restart(STORE)
@@ -196,7 +196,7 @@ def test_a_leader_that_cannot_reach_the_store_steps_down_after_the_time_to_live(
     assert cluster.broken() == []
 
 
-def test_without_the_store_nobody_leads_and_with_it_somebody_does_again() -> None:
+def test_without_the_store_no_server_leads_and_with_it_a_server_does_again() -> None:
     cluster = settled()
     cluster.kill(STORE)
     cluster.pass_time(2 * TTL_US)
@@ -289,7 +289,7 @@ def test_clients_that_ask_the_store_are_sent_to_the_owner_of_the_key() -> None:
 
 
 @pytest.mark.rows("LDR-R3")
-def test_a_follower_sends_clients_to_the_leader_and_to_nobody_while_there_is_none() -> None:
+def test_a_follower_names_the_leader_to_clients_and_no_server_while_there_is_none() -> None:
     cluster = begun()
     client = Client(cluster, "alice")
     cluster.hand("alice", "cyrene", RegisterClientRequest(1))

@@ -112,7 +112,7 @@ def test_two_clients_that_wait_for_one_stamp_at_one_follower_are_both_answered()
 @pytest.mark.rows("FR-R16", "FR-S8")
 def test_a_stamp_of_a_write_to_another_key_brings_the_key_that_was_asked_for() -> None:
     cluster, alice = library("session")
-    number = alice.set("athens", "author", "nobody")
+    number = alice.set("athens", "author", "unknown")
     cluster.deliver(slow_to("byzantium"))
     waiting = alice.read("byzantium", "title", alice.stamp_of(number))
     cluster.deliver()
@@ -307,7 +307,7 @@ def test_versions_are_the_same_on_all_servers_and_after_a_restart() -> None:
 
 
 @pytest.mark.rows("FR-R15", "FR-S9")
-def test_a_snapshot_that_is_installed_wakes_everybody_who_waited_for_what_it_holds() -> None:
+def test_a_snapshot_that_is_installed_wakes_all_readers_that_waited_for_its_entries() -> None:
     small = {"snapshot_every_entries": "4", "segment_size_bytes": "1", "log_cleaning_interval_ms": "10"}
     cluster, alice = library("session", follower_wait_timeout_ms="1000", **small)
     bob = Reader(cluster, "bob")

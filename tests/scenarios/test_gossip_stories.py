@@ -56,7 +56,7 @@ def test_when_nothing_changes_rounds_carry_no_values() -> None:
 
 
 @pytest.mark.rows("GO-S8", "GO-S9")
-def test_a_node_that_restarts_is_found_under_its_new_address_by_everybody() -> None:
+def test_all_nodes_find_a_node_that_restarts_under_its_new_address() -> None:
     cluster = GossipCluster(3, detector="none")
     cluster.rounds(4)
     cluster.nodes["cyrene"].say("tokens", 256)
@@ -114,7 +114,7 @@ def test_halves_that_took_each_other_for_dead_find_each_other_after_the_heal_und
 
 
 @pytest.mark.rows("GO-R24")
-def test_whoever_has_a_link_to_the_node_answers_for_it_under_swim() -> None:
+def test_a_node_with_a_link_to_the_suspect_answers_for_it_under_swim() -> None:
     cluster = GossipCluster(3, detector="swim")
     cluster.rounds(4)
     cluster.cut("athens", "cyrene")
@@ -131,8 +131,8 @@ def test_islands_meet_because_a_seed_is_asked_now_and_then() -> None:
         cluster.rounds(6)
         cluster.heal()
         cluster.rounds(12)
-        everybody = list(cluster.nodes["cyrene"].metadata.nodes()) == sorted(cluster.members)
-        assert everybody == meet
+        has_met_all = list(cluster.nodes["cyrene"].metadata.nodes()) == sorted(cluster.members)
+        assert has_met_all == meet
 
 
 @pytest.mark.rows("GO-S13", "GO-M9")

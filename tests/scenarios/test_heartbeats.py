@@ -19,7 +19,7 @@ def candidates(cluster: Cluster) -> list[str]:
 
 
 def followers_alone() -> Cluster:
-    """A leader whose followers heard from it just now; then it falls silent, and they cannot elect anybody."""
+    """A leader whose followers heard from it just now; then it falls silent, and they cannot elect a leader."""
     cluster = Cluster()
     cluster.elect("athens")
     cluster.heartbeat("athens")
@@ -58,7 +58,7 @@ def test_lost_heartbeats_within_the_timeout_are_forgiven() -> None:
 
 
 @pytest.mark.rows("HB-S3", "HB-R12")
-def test_a_server_that_slept_accuses_nobody_when_it_wakes() -> None:
+def test_a_server_that_slept_accuses_no_server_when_it_wakes() -> None:
     """HB-S3: the check that runs 10 s late judges nothing; a leader that really died is suspected in the next one."""
     cluster = followers_alone()
     sleeper = cluster.ports["byzantium"]
@@ -88,7 +88,7 @@ def test_heartbeats_that_waited_with_the_sleeper_keep_its_leader_in_place() -> N
 
 
 @pytest.mark.rows("HB-S8")
-def test_steps_of_the_wall_clock_suspect_nobody() -> None:
+def test_steps_of_the_wall_clock_make_no_server_suspected() -> None:
     """HB-S8."""
     cluster = Cluster()
     cluster.elect("athens")

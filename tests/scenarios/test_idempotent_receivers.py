@@ -169,7 +169,7 @@ def test_all_servers_restart_and_still_know_the_answer() -> None:
 
 
 @pytest.mark.rows("IDR-R16")
-def test_a_client_nobody_registered_is_refused_and_nothing_is_executed() -> None:
+def test_an_unregistered_client_is_refused_and_nothing_is_executed() -> None:
     """IDR-R16."""
     cluster = Cluster()
     cluster.elect("athens")

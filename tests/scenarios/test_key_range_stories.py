@@ -86,7 +86,7 @@ def test_who_finds_no_table_in_time_knows_that_nothing_was_written() -> None:
     assert (outcome.kind, outcome.error) == ("fail", NO_HOST_FOUND)
 
 
-def test_a_write_that_nobody_answers_may_have_happened_and_is_not_repeated() -> None:
+def test_a_write_without_an_answer_may_have_happened_and_is_not_repeated() -> None:
     cluster = RangeCluster()
     cluster.write(k="1")
     outcomes = cluster.begin("client", "write", "k", "2")
@@ -335,7 +335,7 @@ def test_a_partition_that_is_sent_again_does_not_replace_what_was_written_to_it(
     assert cluster.ask("client", "read", "bob") == "3"
 
 
-def test_between_two_hosts_a_partition_is_served_by_nobody_and_lost_by_neither() -> None:
+def test_between_two_hosts_a_partition_is_served_by_neither_and_lost_by_neither() -> None:
     cluster = RangeCluster(spread="after-split", **TEN_BYTES)
     cluster.write(alice="1", bob="2")
     stopped_before(cluster, InstallPartition)

@@ -321,7 +321,7 @@ def test_a_request_that_the_network_repeats_is_carried_out_once() -> None:
     assert cluster.nodes["athens"].copies.get("x").stamp.counter == 1
 
 
-def test_what_a_client_asks_while_everybody_is_up_is_answered_by_queries_of_a_majority() -> None:
+def test_a_read_while_all_servers_are_up_is_answered_by_queries_of_a_majority() -> None:
     cluster = Register()
     number = cluster.ask("alice", "athens", "read")
     cluster.step(lambda _, target, __: target == "byzantium")

@@ -43,7 +43,7 @@ def request(leader: str, generation: int) -> ReplicationRequest:
 @pytest.mark.rows("CC-R1", "CC-I6")
 @pytest.mark.rows("LDR-I6", "LDR-R10", "LDR-R16", "GEN-I5", "LDR-S1", "LDR-S2")
 @pytest.mark.parametrize(("style", "size"), STYLES)
-def test_with_a_majority_in_contact_somebody_leads_within_four_election_timeouts_again_and_again(
+def test_with_a_majority_in_contact_a_server_leads_within_four_election_timeouts_again_and_again(
     style: str, size: int
 ) -> None:
     cluster = Cluster(size, election=style)
@@ -73,7 +73,7 @@ def test_a_server_that_hears_a_leader_of_its_generation_or_a_higher_one_follows_
 
 @pytest.mark.rows("GEN-R4", "GEN-R6", "LDR-R13", "LDR-I5")
 @pytest.mark.parametrize(("style", "size"), STYLES)
-def test_a_leader_that_learns_of_a_higher_generation_steps_down_and_answers_nobody(style: str, size: int) -> None:
+def test_a_leader_that_learns_of_a_higher_generation_steps_down_and_answers_no_client(style: str, size: int) -> None:
     cluster = Cluster(size, election=style)
     cluster.pass_time(4 * ELECTION_TIMEOUT_US)
     (leader,) = cluster.leaders()
@@ -124,7 +124,7 @@ def test_a_timer_only_queues_its_event_and_the_queue_makes_the_transition(monkey
 
 
 @pytest.mark.rows("LDR-R4", "LDR-R5", "LDR-R11", "GEN-R1")
-def test_to_stand_is_to_raise_the_generation_vote_for_oneself_and_ask_everybody() -> None:
+def test_a_candidate_raises_the_generation_votes_for_itself_and_asks_all_others() -> None:
     cluster = Cluster(pre_vote="off")
     assert {node.election.role for node in cluster.nodes.values()} == {ServerRole.FOLLOWING}
     cluster.time_out("athens")
@@ -177,7 +177,7 @@ def test_the_new_leader_sends_heartbeats_at_once_and_at_every_interval_to_all() 
 
 @pytest.mark.rows("CC-R3")
 @pytest.mark.rows("LDR-S7", "LDR-R19")
-def test_a_value_that_only_the_dead_leader_had_was_shown_to_nobody() -> None:
+def test_a_value_that_only_the_dead_leader_had_was_shown_to_no_client() -> None:
     """x=2 reaches athens alone; c1 reads there, athens goes down, c2 reads at the next leader."""
     cluster = Cluster()
     cluster.elect("athens")
@@ -223,7 +223,7 @@ def test_a_leader_that_slept_between_quorum_and_reply_answers_because_its_succes
 
 
 @pytest.mark.rows("GEN-S5")
-def test_it_answers_nobody_when_the_acknowledgement_comes_after_it_has_learned_of_its_successor() -> None:
+def test_a_leader_that_has_learned_of_its_successor_answers_no_client_for_a_late_acknowledgement() -> None:
     cluster = Cluster()
     cluster.elect("athens")
     alice = Client(cluster, "alice").register("athens")
@@ -346,7 +346,7 @@ def test_heartbeats_do_not_wait_behind_requests_whose_answers_are_missing() -> N
 
 
 @pytest.mark.rows("HB-R11", "HB-S6")
-def test_a_follower_whose_own_disk_stalls_accuses_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_follower_whose_own_disk_stalls_accuses_no_server(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its answers wait for the disk for three seconds; what it hears is noted all the same."""
     cluster = Cluster()
     cluster.pass_time(2 * ELECTION_TIMEOUT_US)

@@ -39,7 +39,7 @@ def test_one_server_does_not_lead_before_its_own_vote_is_on_its_disk() -> None:
     assert cluster.leaders() == ["athens"]
 
 
-def test_the_vote_of_an_earlier_life_elects_nobody_in_a_later_one() -> None:
+def test_the_vote_of_an_earlier_life_elects_no_leader_in_a_later_one() -> None:
     cluster = Cluster(1)
     cluster.time_out("athens")
     (flushed,) = cluster.take(lambda _, __, message: isinstance(message, VoteResponse))

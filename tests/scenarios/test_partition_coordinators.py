@@ -47,7 +47,7 @@ def assert_the_next_leader_finishes(cluster: PartitionCluster) -> None:
 
 
 @pytest.mark.rows("FXP-R23", "FXP-R28", "FXP-S7")
-def test_a_new_leader_goes_on_with_moves_that_nobody_was_told_of() -> None:
+def test_a_new_leader_goes_on_with_moves_that_no_server_was_told_of() -> None:
     cluster = with_names(5)
     partition = partition_of("Bob", 9)
     cluster.copies_of = lambda message: int(not isinstance(message, RequestPartitionMigration))

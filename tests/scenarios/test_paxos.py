@@ -246,7 +246,7 @@ def test_a_late_acceptance_or_commit_of_an_old_version_changes_nothing(kinds: tu
 
 
 def own_value_refused(*planted_bugs: str) -> PaxosCluster:
-    """a has its promises, but a higher generation comes before its accept requests, and nobody accepts."""
+    """a has its promises, but a higher generation comes before its accept requests, and no acceptor accepts."""
     cluster = PaxosCluster(3, planted_bugs, attempts_max="1")
     cluster.put("client-1", "athens", "alice")
     cluster.let("athens", PREPARE, "byzantium", "cyrene")

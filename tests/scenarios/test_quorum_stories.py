@@ -24,7 +24,7 @@ def led_by_athens(size: int, **options: str) -> tuple[Cluster, Client]:
 
 
 def elects(cluster: Cluster, name: str) -> bool:
-    """Does `name` get elected by those it reaches, when it stands again and again?"""
+    """Return whether the servers that `name` reaches elect it when it stands again and again."""
     cluster.go_silent()
     for _ in range(4):
         cluster.time_out(name)
@@ -52,7 +52,7 @@ def test_a_side_commits_and_elects_exactly_when_it_has_a_majority_of_all(
 
 
 @pytest.mark.rows("QRM-S4", "QRM-R5")
-def test_of_two_two_and_one_nobody_acknowledges_and_nobody_is_elected_until_two_of_them_meet() -> None:
+def test_of_two_two_and_one_no_part_acknowledges_or_elects_until_two_of_them_meet() -> None:
     cluster, alice = led_by_athens(5)
     cluster.split("athens", "byzantium")
     cluster.split("cyrene", "delphi")

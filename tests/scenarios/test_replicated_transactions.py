@@ -200,7 +200,7 @@ def test_all_nodes_restart_and_every_promise_is_kept() -> None:
 
 
 @pytest.mark.rows("TPC-R44", "LWM-I1", "HYC-R7", "HYC-I6")
-def test_whoever_stands_by_has_the_state_of_the_leader() -> None:
+def test_a_standby_has_the_state_of_the_leader() -> None:
     cluster = GroupCluster(snapshot_every_entries="4", segment_size_bytes="256")
     for number in range(5):
         writer, _, _ = written(cluster)

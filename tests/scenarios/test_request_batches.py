@@ -96,7 +96,7 @@ def test_a_refused_connection_fails_the_futures_of_its_batch_and_the_next_batch_
     later = story.send(b"+")[0]
     story.time.pass_time(LINGER_US + 2 * MESSAGE_US)
     assert later.result() == b"1"
-    with pytest.raises(BatchFailed, match="sent 1 times: nobody listens"):
+    with pytest.raises(BatchFailed, match="sent 1 times: the port is closed"):
         story.promises[0].result()
 
 

@@ -115,7 +115,7 @@ def test_an_answer_out_of_order_drops_the_connection_and_reaches_no_wrong_caller
 
 
 @pytest.mark.rows("RP-R3", "RP-R5", "RP-R15", "RP-S7", "RP-I4")
-def test_a_peer_that_dies_without_a_word_blocks_nobody_longer_than_the_timeout() -> None:
+def test_a_peer_that_dies_without_a_word_blocks_no_request_longer_than_the_timeout() -> None:
     story = PipelineStory()
     story.is_dead = True
     promises = story.send(*COMMANDS[:6])

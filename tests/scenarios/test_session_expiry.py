@@ -159,7 +159,7 @@ def test_a_client_that_was_sent_away_before_its_session_was_in_the_log_can_regis
 
 @pytest.mark.rows("IDR-R17", "IDR-S8")
 def test_a_client_that_restarts_and_asks_again_is_executed_again_under_its_new_id() -> None:
-    """Allowed: to the servers it is somebody else."""
+    """Allowed: to the servers it is another client."""
     cluster, alice = led_by_athens()
     increment(cluster, alice, "athens")
     reborn = Client(cluster, "alice").register("athens")
@@ -173,7 +173,7 @@ def test_a_client_that_restarts_and_asks_again_is_executed_again_under_its_new_i
 def test_a_request_without_a_client_id_is_executed_as_often_as_it_arrives() -> None:
     cluster, _ = led_by_athens()
     for _ in range(2):
-        cluster.hand("nobody", "athens", ClientRequest(0, 1, Increment("x", 1)))
+        cluster.hand("stranger", "athens", ClientRequest(0, 1, Increment("x", 1)))
     cluster.deliver()
     assert cluster.values("athens") == {"x": 2}
     assert cluster.broken() == []

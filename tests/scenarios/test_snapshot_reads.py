@@ -70,7 +70,7 @@ def test_with_a_time_for_each_participant_a_read_in_between_sees_half() -> None:
 
 
 @pytest.mark.rows("TPC-S12", "TPC-R38")
-def test_philip_who_reads_at_2_sees_the_past_while_alice_commits_and_blocks_nobody() -> None:
+def test_philip_who_reads_at_2_sees_the_past_while_alice_commits_and_blocks_no_client() -> None:
     cluster, alice, blue, green = waiting_for_a_decision()
     assert cluster.value("philip", cluster.read_at(blue, at(2))) is None
     cluster.deliver()

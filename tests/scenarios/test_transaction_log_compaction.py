@@ -32,7 +32,7 @@ def transfer(cluster: TransactionCluster, number: int) -> Transaction:
 
 
 def with_a_transaction_in_doubt(**options: str) -> TransactionCluster:
-    """Thirty transfers, one more prepared and undecided, and then everybody dies."""
+    """Thirty transfers, one more prepared and undecided, and then all servers die."""
     cluster = TransactionCluster(3, (), **options)
     for number in range(1, 31):
         transfer(cluster, number)
@@ -77,7 +77,7 @@ def test_the_log_stays_as_short_as_its_snapshots_allow_however_many_transactions
     assert short.values_now() == whole.values_now()
 
 
-def test_what_became_of_old_transactions_is_forgotten_and_nobody_is_told_that_they_were_rolled_back() -> None:
+def test_outcomes_of_old_transactions_are_forgotten_and_no_client_is_told_that_they_were_rolled_back() -> None:
     cluster = TransactionCluster(3, (), **SHORT, transactions_remembered="2")
     first = transfer(cluster, 1)
     for number in range(2, 31):

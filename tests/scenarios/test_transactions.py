@@ -138,7 +138,7 @@ def test_a_circle_through_a_prepared_owner_which_the_policy_does_not_prevent_end
 
 @pytest.mark.rows("TPC-S6", "TPC-R8", "TPC-R13", "TPC-R18", "TPC-R43")
 @pytest.mark.parametrize("reason", ["unreachable", "votes-no", "client"])
-def test_without_a_yes_of_everybody_all_is_rolled_back_everywhere(reason: str) -> None:
+def test_without_a_yes_of_all_participants_all_is_rolled_back_everywhere(reason: str) -> None:
     cluster = TransactionCluster()
     writer, _, _ = written(cluster)
     if reason == "unreachable":
@@ -159,7 +159,7 @@ def test_without_a_yes_of_everybody_all_is_rolled_back_everywhere(reason: str) -
     ("moment", "value"),
     [("begun", None), ("preparing", None), ("voted", None), ("decided", 1), ("some-told", 1), ("rolling-back", None)],
 )
-def test_wherever_the_coordinator_crashes_everybody_ends_alike(moment: str, value: int | None) -> None:
+def test_all_participants_end_alike_at_each_crash_of_the_coordinator(moment: str, value: int | None) -> None:
     cluster = TransactionCluster()
     writer, one, _ = written(cluster)
     if moment == "rolling-back":

@@ -276,7 +276,7 @@ def test_the_planted_bug_counter_lost_at_restart_loses_a_write_in_silence() -> N
 
 
 @pytest.mark.rows("VVC-R9")
-def test_replicas_of_a_key_are_the_same_for_everybody_and_differ_between_keys() -> None:
+def test_replicas_of_a_key_are_the_same_for_all_nodes_and_differ_between_keys() -> None:
     members = tuple(map(NodeId, ("athens", "byzantium", "cyrene", "delphi", "ephesus")))
     assert replicas_of("k1", members, 3) == replicas_of("k1", members, 3)
     assert len(set(replicas_of("k1", members, 3))) == 3

@@ -283,7 +283,7 @@ def test_of_several_deletions_in_one_entry_none_is_lost_when_the_link_breaks_bet
 
 @pytest.mark.rows("WA-S15", "WA-R23", "WA-M8")
 @pytest.mark.parametrize(("planted_bugs", "events"), [((), []), (("notify-at-append",), [("servers/1", 1)])])
-def test_nobody_is_told_of_a_change_that_is_not_committed(
+def test_no_watcher_is_told_of_a_change_that_is_not_committed(
     planted_bugs: tuple[str, ...], events: list[tuple[str, int]]
 ) -> None:
     cluster, alice = led_by_athens(*planted_bugs)

@@ -63,7 +63,7 @@ def test_a_more_recent_log_beats_a_higher_id() -> None:
 
 
 @pytest.mark.rows("LDR-R12")
-def test_a_server_that_is_cut_off_raises_no_generation_and_deposes_nobody_when_it_returns() -> None:
+def test_a_server_that_is_cut_off_raises_no_generation_and_deposes_no_leader_when_it_returns() -> None:
     cluster = settled()
     cluster.cut("athens")
     cluster.pass_time(8 * ELECTION_TIMEOUT_US)
@@ -110,7 +110,7 @@ def test_a_leader_named_by_a_majority_that_does_not_say_so_itself_is_not_followe
 
 
 @pytest.mark.rows("LDR-R8", "LDR-S5", "GEN-S3")
-def test_a_promise_survives_a_restart_and_is_given_to_nobody_else() -> None:
+def test_a_promise_survives_a_restart_and_is_given_to_no_other_server() -> None:
     cluster = joining("byzantium", to="cyrene")
     cluster.hand("cyrene", "byzantium", NewGeneration("cyrene", 7))
     assert [answer.promised for answer in sent(cluster, "byzantium", GenerationPromised)] == [True]
@@ -227,7 +227,7 @@ def test_under_lease_reads_a_promise_is_refused_while_the_old_leader_may_hold_a_
 
 @pytest.mark.rows("LDR-S1", "LDR-R2", "LDR-I6")
 def test_lost_messages_of_every_kind_cost_time_and_nothing_else() -> None:
-    """Each kind of message is lost entirely for one election timeout; then somebody leads, within two more."""
+    """Each kind of message is lost entirely for one election timeout; then a server leads, within two more."""
     for kind in (ElectionNotification, FollowerInformation, NewGeneration, GenerationPromised):
         cluster = Cluster(election="zab")
         for _ in range(5):

@@ -16,6 +16,7 @@ from tidy_bans import (
 )
 from tidy_closure import complaints_about_closures, complaints_about_foreign_packages
 from tidy_imports import complaints_about_cycles, complaints_about_direction, read_import_table, room_of
+from tidy_names import complaints_about_coined_names, complaints_about_persons_in_names, named_files
 from tidy_shape import (
     complaints_about_docstring,
     complaints_about_exports,
@@ -27,7 +28,6 @@ from tidy_shape import (
 )
 from tidy_sources import CODE_FOLDERS, ROOT, Source, python_sources, text_files
 from tidy_voice import (
-    complaints_about_coined_names,
     complaints_about_first_words,
     complaints_about_short_docstrings,
     complaints_about_uncommented_complexity,
@@ -73,12 +73,8 @@ def _below(*prefixes: str) -> list[Source]:
     return sources
 
 
-def _has_voice(path: str) -> bool:
-    return path.startswith(VOICE_ROOMS)
-
-
 def _with_voice() -> list[Source]:
-    return [source for source in _all_code() if _has_voice(source.path)]
+    return [source for source in _all_code() if source.path.startswith(VOICE_ROOMS)]
 
 
 def _assert_none(complaints: list[str]) -> None:
@@ -188,31 +184,22 @@ def test_links_between_documents_lead_somewhere() -> None:
     _assert_none(broken)
 
 
-def test_pages_written_by_hand_name_the_actor() -> None:
-    _assert_none(
-        [
-            complaint
-            for path in text_files()
-            if path.suffix == ".md" and path.is_relative_to(ROOT / "docs") and "generated" not in path.parts
-            for complaint in complaints_about_words(path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8"))
-        ]
-    )
-
-
 def test_every_voice_room_exists() -> None:
     assert [room for room in VOICE_ROOMS if not any(source.path.startswith(room) for source in _all_code())] == []
 
 
 def test_sentences_name_their_actors() -> None:
-    texts = {path.relative_to(ROOT).as_posix(): path for path in text_files()}
+    # Generated pages repeat sentences of the code, which are judged there.
+    texts = {path.relative_to(ROOT).as_posix(): path for path in text_files() if "generated" not in path.parts}
     _assert_none(
-        [
-            complaint
-            for path, file in texts.items()
-            if _has_voice(path)
-            for complaint in complaints_about_words(path, file.read_text(encoding="utf-8"))
-        ]
+        [c for path, file in texts.items() for c in complaints_about_words(path, file.read_text(encoding="utf-8"))]
     )
+
+
+def test_names_of_files_and_identifiers_name_their_actors() -> None:
+    texts = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in text_files()}
+    names = (*named_files(), *texts)
+    _assert_none([c for path in names for c in complaints_about_persons_in_names(path, texts.get(path, ""))])
 
 
 def test_docstrings_are_imperatives_or_noun_phrases() -> None:

@@ -37,7 +37,7 @@ HEADINGS = (
     "Checkers",
     "Planted bugs",
 )
-"""What the docstring of every pattern module tells, in this order; the catalogue is made from it."""
+"""The headings in the docstring of every pattern module, in this order; the catalogue is made from them."""
 
 # Put together from halves, so that this file does not complain about itself.
 LEFTOVERS = re.compile("|".join(rf"\b{word}\b" for word in ("TO" + "DO", "FIX" + "ME", "XX" + "X", "HA" + "CK")))

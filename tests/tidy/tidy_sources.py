@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-__all__ = ["CODE_FOLDERS", "ROOT", "Source", "python_sources", "text_files"]
+__all__ = ["CODE_FOLDERS", "ROOT", "TEXT_SUFFIXES", "Source", "python_sources", "text_files"]
 
 ROOT = Path(__file__).resolve().parents[2]
 CODE_FOLDERS = ("faultline", "tests", "tools", "benchmarks", "examples")
-TEXT_SUFFIXES = (".py", ".md", ".toml", ".sh", ".html", ".css", ".js", ".jinja", ".j2")
+TEXT_SUFFIXES = (".py", ".md", ".toml", ".sh", ".txt", ".c", ".h", ".html", ".css", ".js", ".jinja", ".j2")
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Source:
 
     @property
     def is_package(self) -> bool:
-        """Is this the `__init__` of a package?"""
+        """True for the `__init__` of a package."""
         return self.path.endswith("/__init__.py")
 
     @property

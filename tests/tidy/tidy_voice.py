@@ -6,6 +6,7 @@ python tests/tidy/tidy_voice.py faultline/checkers docs      what is still to be
 from __future__ import annotations
 
 import ast
+import inspect
 import json
 import re
 import subprocess
@@ -13,13 +14,14 @@ import sys
 import tokenize
 from collections.abc import Iterable, Iterator
 from io import StringIO
+from itertools import pairwise
 from pathlib import Path
 
-from tidy_sources import ROOT, Source
+from tidy_names import PERSONS, complaints_about_coined_names, complaints_about_persons_in_names
+from tidy_sources import ROOT, TEXT_SUFFIXES, Source
 
 __all__ = [
     "COMPLEXITY_WITHOUT_COMMENT_MAX",
-    "complaints_about_coined_names",
     "complaints_about_first_words",
     "complaints_about_short_docstrings",
     "complaints_about_uncommented_complexity",
@@ -30,14 +32,18 @@ __all__ = [
 COMPLEXITY_WITHOUT_COMMENT_MAX = 10
 DOCSTRING_WORDS_MIN = 3
 
-# Put together from halves, so that this file does not complain about itself.
-_PERSONS = "|".join(("no" + "body", "every" + "body", "some" + "body", "any" + "body", "who" + "ever"))
 # A hyphen after the word makes it part of a recorded name, such as that of a planted bug.
-_WORDS = re.compile(rf"\b(?:{_PERSONS}|what\s+(?:there\s+is|is\s+there))\b(?!-)", re.IGNORECASE)
-_CLAUSE = re.compile(r"(?:What(?:ever)?|Who(?:m|se|ever)?|Whether|How|Where|When|Which|Why|See)\b")
+_WORDS = re.compile(rf"\b(?:{'|'.join(PERSONS)}|what\s+(?:there\s+is|is\s+there))\b(?!-)", re.IGNORECASE)
+_AUXILIARIES = "Are|Can|Could|Did|Do|Does|Has|Have|Is|May|Must|Should|Was|Were|Will|Would"
+_PREPOSITIONS = "After|At|Before|By|During|For|From|In|Of|On|Since|To|Under|Until|With|Within"
+_CLAUSE = re.compile(
+    r"(?:What(?:ever)?|Who(?:m|se|ever)?|Whether|How(?:ever)?|Where|When|Which|Why|See)\b"
+    rf"|(?:{_PREPOSITIONS})\s+(?:what|whom?|whose|whether|how|where|when|which)\b"
+    rf"|(?:{_AUXILIARIES})\b[^.?!]*\?"
+)
+"""The beginning of a docstring that is a question: direct, indirect, or after a preposition (*After how many* …)."""
 _SUPPRESSION = re.compile(r"#\s*(type: ignore|noqa)\b(?:\[[^]]*\]|:\s*[A-Z]+\d+(?:,\s*[A-Z]+\d+)*)?[\s#–]*(.*)")
 """A comment that switches a rule off: its name, and the reason that follows."""
-_COINED = frozenset({"deeds", "lack", "stillness", "squeezing", "minder", "keeper", "welcomes"})
 
 
 def complaints_about_words(path: str, text: str) -> list[str]:
@@ -52,10 +58,13 @@ def complaints_about_words(path: str, text: str) -> list[str]:
 
 
 def complaints_about_first_words(source: Source) -> list[str]:
-    """Complain about docstrings that begin as a question does (*What*, *Why*, *Where* …), or with *See*."""
+    """Complain about docstrings that are a question or begin as one does (*What*, *How many* …), or with *See*.
+
+    Those of attributes count: a string after an assignment in a module, a class or a function.
+    """
     return [
         f"{where}: docstring begins {docstring.split()[0]!r}; use a verb or a noun phrase"
-        for where, docstring in _docstrings(source)
+        for where, docstring in (*_docstrings(source), *_attribute_docstrings(source))
         if _CLAUSE.match(docstring)
     ]
 
@@ -66,21 +75,6 @@ def complaints_about_short_docstrings(source: Source) -> list[str]:
         f"{where}: docstring {docstring!r} says too little"
         for where, docstring in _docstrings(source)
         if len(docstring.split()) < DOCSTRING_WORDS_MIN
-    ]
-
-
-def complaints_about_coined_names(source: Source) -> list[str]:
-    """Complain about modules and top-level names made of words that this project coined."""
-    names = [source.path.removesuffix(".py").rsplit("/", 1)[-1]]
-    names += [
-        node.name
-        for node in source.tree.body
-        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
-    ]
-    return [
-        f"{source.path}: {name} has a coined word; docs/reference/glossary.md has the field's own"
-        for name in names
-        if _COINED & set(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name.replace("ZooKeeper", "")).lower().split("_"))
     ]
 
 
@@ -126,6 +120,17 @@ def _docstrings(source: Source) -> Iterator[tuple[str, str]]:
             docstring = ast.get_docstring(node)
             if docstring is not None:
                 yield f"{source.path}:{getattr(node, 'lineno', 1)}", docstring
+
+
+def _attribute_docstrings(source: Source) -> Iterator[tuple[str, str]]:
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            for assigned, following in pairwise(node.body):
+                if not isinstance(assigned, ast.Assign | ast.AnnAssign) or not isinstance(following, ast.Expr):
+                    continue
+                text = following.value
+                if isinstance(text, ast.Constant) and isinstance(text.value, str):
+                    yield f"{source.path}:{following.lineno}", inspect.cleandoc(text.value)
 
 
 def _is_explained(comment: str) -> bool:
@@ -175,6 +180,7 @@ def _main(arguments: list[str]) -> int:
     texts = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in files}
     sources = [Source(path, text) for path, text in texts.items() if path.endswith(".py")]
     complaints = [each for path, text in texts.items() for each in complaints_about_words(path, text)]
+    complaints += [each for path, text in texts.items() for each in complaints_about_persons_in_names(path, text)]
     for source in sources:
         complaints += complaints_about_first_words(source) + complaints_about_short_docstrings(source)
         complaints += complaints_about_coined_names(source)
@@ -186,7 +192,7 @@ def _main(arguments: list[str]) -> int:
 def _files(path: Path) -> list[Path]:
     if path.is_file():
         return [path]
-    return sorted(each for each in path.rglob("*") if each.suffix in {".py", ".md", ".html", ".j2", ".jinja", ".toml"})
+    return sorted(each for each in path.rglob("*") if each.suffix in TEXT_SUFFIXES)
 
 
 if __name__ == "__main__":

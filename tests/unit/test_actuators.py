@@ -92,7 +92,7 @@ def test_a_node_that_ends_of_its_disk_is_no_finding_and_runs_again_when_the_disk
     assert (leader not in port.nodes_up(), world.trace.breaches()) == (True, [])
     actuator.mend([leader])
     assert leader in port.nodes_up()
-    world.hosts[leader].guard(lambda: world.hosts[NodeId("nobody")])
+    world.hosts[leader].guard(lambda: world.hosts[NodeId("unknown")])
     assert [breach.invariant for breach in world.trace.breaches()] == ["node-crash"]
 
 

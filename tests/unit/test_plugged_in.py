@@ -127,7 +127,7 @@ def test_what_ships_with_faultline_cannot_be_replaced() -> None:
     assert type(load_system("consistent-core")).__module__.startswith("faultline.")
 
 
-def test_everything_is_listed_with_its_name_and_a_broken_one_costs_nobody_else() -> None:
+def test_everything_is_listed_with_its_name_and_a_broken_one_hides_no_other() -> None:
     assert {"dozing", "leadership"} <= set(fault_sets())
     assert {"doze", "kill", "broken-nemesis"} <= set(nemesis_kinds())
     assert "dozed" in fault_marks()
@@ -148,7 +148,7 @@ def test_everything_is_listed_with_its_name_and_a_broken_one_costs_nobody_else()
 
 def test_the_provider_is_told_with_its_version() -> None:
     assert provider_of(SYSTEMS_GROUP, "my-core") == "my-plug-in 2.0"
-    assert provider_of(SYSTEMS_GROUP, "nobody") == ""
+    assert provider_of(SYSTEMS_GROUP, "unknown") == ""
     assert plugged_in("faultline.nothing") == {}
 
 

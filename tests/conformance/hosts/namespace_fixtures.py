@@ -29,7 +29,7 @@ def opened(count: int) -> NamespaceHosts | HarnessError:
 
 
 def host_file_of(hosts: NamespaceHosts, path: Path) -> Path:
-    """The same hosts as somebody would name them who knows their addresses: `--hosts ssh:PATH`."""
+    """The same hosts, named by their addresses: `--hosts ssh:PATH`."""
     first = hosts.hosts[0]
     lines = ["[defaults]", f'key = "{first.key}"', f'known_hosts = ["{first.known_hosts[0]}"]']
     lines += [f'folder = "{first.folder}"', f'python = "{first.python}"', f'python_path = "{first.python_path}"']
@@ -58,7 +58,7 @@ class OtherHarness:
         assert ready, "the supervisor outlives its harness"
 
     def kill_with_its_supervisor(self) -> None:
-        """Kill both, so that nobody can clear up."""
+        """Kill both, so that no process can clear up."""
         os.kill(self.supervisor, signal.SIGKILL)
         self.process.kill()
         self.process.wait(10)

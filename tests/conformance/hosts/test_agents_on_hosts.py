@@ -104,8 +104,8 @@ def test_members_are_frozen_and_squeezed_and_recover(hosts: NamespaceHosts, tmp_
 
 @on_namespaces
 def test_an_agent_refuses_with_a_reason_and_is_sent_again_when_it_was_lost(hosts: NamespaceHosts) -> None:
-    folder = f"{hosts.hosts[0].folder}/nobody"
-    agent = HostAgent(hosts.fleet["n1"], folder, "nobody", hosts.abilities.set_name, is_store=True)
+    folder = f"{hosts.hosts[0].folder}/silent"
+    agent = HostAgent(hosts.fleet["n1"], folder, "silent", hosts.abilities.set_name, is_store=True)
     try:
         assert agent.ask("frozen") is False
         with pytest.raises(AgentRefusal, match="On n1, explode is not possible: that is no question"):

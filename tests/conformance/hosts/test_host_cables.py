@@ -1,4 +1,4 @@
-"""A host whose cable is pulled hears nobody but the harness, knows that it has no carrier, and is back at once."""
+"""A host whose cable is pulled hears only the harness, knows that it has no carrier, and is back at once."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ def test_a_network_that_is_gone_is_named(hosts: NamespaceHosts) -> None:
 
 @pytest.fixture
 def host_file(hosts: NamespaceHosts | HarnessError, tmp_path: Path) -> Path:
-    """The same hosts as somebody would name them who knows them by address only."""
+    """The same hosts, named by their addresses only."""
     path = tmp_path / "hosts.toml"
     if isinstance(hosts, NamespaceHosts):
         host_file_of(hosts, path)

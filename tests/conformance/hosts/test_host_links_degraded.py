@@ -72,7 +72,7 @@ def sent_over(hosts: NamespaceHosts, link: tuple[str, str], *, at_least: int = 2
         source, target = (
             stack.enter_context(socket_in(hosts.network_of(name), address[name], type_of_service=0)) for name in link
         )
-        # What is sent twice is more than a socket holds until somebody reads.
+        # Packets that are sent twice exceed the buffer of a socket until a process reads them.
         enlarge_buffers(target, BUFFER_BYTES)
         began_s = time.monotonic()
         for number in range(200):
@@ -202,7 +202,7 @@ def test_a_means_that_has_died_is_noticed_by_the_datagrams_and_told(hosts: Names
         other.qualities.degrade([LINK], LinkQuality(loss=0.9))
         assert len(sent_over(other, LINK, at_least=1)[0]) < 100
         end_emulator_of(other)
-        assert len(sent_over(other, LINK)[0]) == 200, "the kernel lets packets pass when nobody decides"
+        assert len(sent_over(other, LINK)[0]) == 200, "the kernel lets packets pass without a decision"
         with pytest.raises(HarnessError, match="The process that degrades links does not answer"):
             other.qualities.qualities([LINK])
     finally:

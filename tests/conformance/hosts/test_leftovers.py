@@ -78,7 +78,7 @@ def test_the_groups_disks_and_folder_of_a_set_whose_maker_is_gone_are_left(hosts
 
 
 @on_namespaces
-def test_a_frozen_disk_of_a_dead_set_is_thawed_and_whoever_hangs_in_it_ends(
+def test_a_frozen_disk_of_a_dead_set_is_thawed_and_a_process_that_hangs_in_it_ends(
     hosts: NamespaceHosts, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The probe that hangs has the set's folder in its command line, and the set is dead all the same."""
@@ -111,7 +111,7 @@ def test_on_a_host_our_table_and_our_stopped_processes_are_leftovers_and_others_
     connection = hosts.fleet["n1"]
     work = f"{connection.host.folder}/athens"
     connection.run(f"mkdir -p {work}")
-    # Each shell stops itself, so that nobody needs to wait for a signal to arrive.
+    # Each shell stops itself, so that the test need not wait for a signal to arrive.
     start = "sh -c 'echo $$; kill -STOP $$' >{folder}/pid 2>/dev/null </dev/null &"
     ours, foreign = (
         connection.run(

@@ -37,7 +37,7 @@ def test_locks_have_one_owner_and_late_writes_are_refused_by_a_fence_alone(
     hosts: NamespaceHosts, tmp_path: Path, system: str, options: dict[str, str], fencing: str
 ) -> None:
     faults = [PlannedFault("partition", 1_000 * MS, 700 * MS, "leader", {"shape": "leader-alone"})]
-    # Whoever is late sleeps for seconds: in the longer run some are late for sure whose leases no new leader prolonged.
+    # A late owner sleeps for seconds. In the longer run, no new leader prolongs the leases of some of these owners.
     duration_s = 12.0 if (system, fencing) == ("etcd", "on") else 6.0
     options = {**options, "fencing": fencing}
     result = run_store(hosts, tmp_path, system, faults, workload="locks", options=options, duration_s=duration_s)
@@ -46,7 +46,7 @@ def test_locks_have_one_owner_and_late_writes_are_refused_by_a_fence_alone(
     record, judgement = result
     history = record.history
     late = [row for row, f in enumerate(history.f) if f == "late-write" and history.error[row] != "not-held"]
-    assert late, "nobody was late"
+    assert late, "no owner was late"
     found = {finding.anomaly for finding in judgement.findings}
     if fencing == "on":
         assert judgement.verdict is not Verdict.VIOLATION, judgement.sentence
@@ -60,7 +60,7 @@ def test_locks_have_one_owner_and_late_writes_are_refused_by_a_fence_alone(
 def _expect_refusals_of_all_but_owners(history: History, late: Sequence[int]) -> None:
     """etcd's fence knows the owner, where the fences of the others know the newest token that has written.
 
-    Who wrote late may own the lock still: a new leader prolongs all leases. But then nobody came after.
+    An owner that wrote late may own the lock still: a new leader prolongs all leases. But then no owner came after it.
     """
     assert any(history.error[row] == "stale-token" for row in late), [history.error[row] for row in late]
     acquired = [(history.key[row], history.result[row]["token"]) for row in _successes(history, "acquire")]

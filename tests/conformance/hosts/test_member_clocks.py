@@ -109,7 +109,7 @@ def near(first_ns: float, second_ns: float) -> bool:
 
 
 @where_clocks_can_be_changed
-def test_a_step_is_seen_by_every_way_of_asking_and_by_nobody_else(tmp_path: Path) -> None:
+def test_a_step_is_seen_by_every_way_of_asking_and_by_no_other_process(tmp_path: Path) -> None:
     with running(tmp_path) as (witness, clock):
         before = witness.ask()
         for step_ns in (HOUR_NS, -3 * HOUR_NS):
@@ -200,7 +200,7 @@ def test_a_member_that_starts_anew_goes_on_with_the_setting(tmp_path: Path) -> N
         clock.step(-HOUR_NS)
         first.process.kill()
         first.process.wait()
-        # While nobody runs the setting itself is the answer.
+        # While no process runs, the setting itself is the answer.
         assert near(clock.view().wall_off_ns, -HOUR_NS)
         with running(tmp_path) as (second, _):
             clock.adopt()

@@ -41,7 +41,7 @@ def test_hosts_know_their_names_and_reach_each_other_by_them(hosts: NamespaceHos
 
 
 @on_namespaces
-def test_what_one_host_writes_into_its_system_folders_nobody_else_sees(hosts: NamespaceHosts) -> None:
+def test_a_file_in_the_system_folders_of_one_host_is_seen_by_no_other_host(hosts: NamespaceHosts) -> None:
     hosts.fleet["n1"].run("echo mine >/etc/faultline-test")
     assert hosts.fleet["n1"].run("cat /etc/faultline-test").text == "mine"
     assert hosts.fleet["n2"].run("test -e /etc/faultline-test", check=False).exit_code == 1

@@ -49,7 +49,7 @@ def where_libfaketime_is(test: Callable[..., None]) -> Callable[..., None]:
             find_library()
         except PatchError:
             with pytest.raises(PatchError, match="the Debian package libfaketime is not installed"):
-                Preload("faultline-nobody", str(tmp_path / "clock"))
+                Preload("faultline-unused", str(tmp_path / "clock"))
         else:
             test(tmp_path, **others)
 

@@ -35,7 +35,7 @@ BAD = (
 
 @contextmanager
 def over_ssh(hosts: NamespaceHosts, folder: Path) -> Iterator[HostSet]:
-    """The same hosts as somebody would name them who knows no more than their addresses."""
+    """The same hosts, named by their addresses only."""
     file = host_file_of(hosts, folder / "hosts.toml")
     opened = open_hosts(parse_hosts(f"ssh:{file}"))
     try:

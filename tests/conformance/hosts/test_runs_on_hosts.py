@@ -189,7 +189,7 @@ def only_athens(hosts: NamespaceHosts, folder: Path) -> Iterator[RemoteProcess]:
 
 
 @on_namespaces
-def test_a_node_that_the_kernel_ended_for_want_of_memory_is_noted_before_anybody_tells_of_it(
+def test_a_node_that_the_kernel_ended_for_want_of_memory_is_noted_before_it_is_reported(
     hosts: NamespaceHosts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with only_athens(hosts, tmp_path) as process:

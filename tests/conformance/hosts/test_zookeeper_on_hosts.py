@@ -1,4 +1,4 @@
-"""ZooKeeper itself, three members on three hosts: linearizable for whoever syncs, and left with nothing behind."""
+"""ZooKeeper itself, three members on three hosts: linearizable for clients that sync, and nothing left behind."""
 
 from __future__ import annotations
 

@@ -6,8 +6,8 @@ others:
 - *none*: each takes effect at once, for all to see;
 - *read-committed*: reads see what is committed at that moment (and own writes), writes appear together at the commit;
   what one transaction has written to, no other may write to before it has committed, or it is aborted;
-- *snapshot-isolation*: reads see what was committed at the beginning, and whoever commits a write to what someone else
-  has committed to in between is aborted;
+- *snapshot-isolation*: reads see what was committed at the beginning, and a transaction is aborted when it commits
+  a write to a key to which another has committed in between;
 - *serializable*: a transaction does everything at its commit, but what it sees may be old if it writes nothing;
 - *strict-serializable*: as before, without the age.
 """

@@ -1,4 +1,4 @@
-"""Are stores of counters never accused under their own model, nor any history that some order explains?"""
+"""Stores of counters are never accused under their own model, nor is a history that some order explains."""
 
 from __future__ import annotations
 

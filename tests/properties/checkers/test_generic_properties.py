@@ -100,7 +100,7 @@ def test_a_nondeterministic_model_is_judged_as_its_power_set(history):
 
 @settings(max_examples=200)
 @given(histories())
-def test_merging_states_that_nobody_can_tell_apart_changes_no_verdict(history):
+def test_merging_indistinguishable_states_changes_no_verdict(history):
     """Values that no read and no swap of the history asks for, in a register without additions."""
     history = [operation for operation in history if operation.input[0] != "add"]
     asked = {operation.output for operation in history if operation.input[0] == "read"}

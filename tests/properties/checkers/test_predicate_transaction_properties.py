@@ -1,4 +1,4 @@
-"""Is a serial store of objects never accused, nor any history of predicate reads that some order explains?"""
+"""A serial store of objects is never accused, nor is a history of predicate reads that some order explains."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Are stores of sets never accused under their own model, and are verdicts what trying every order says?"""
+"""Stores of sets are never accused under their own model, and verdicts equal those of trying every order."""
 
 from __future__ import annotations
 

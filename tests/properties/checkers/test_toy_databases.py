@@ -19,7 +19,7 @@ LEVELS = (
     SerializabilityChecker,
 )
 STRONGEST = {ReadCommitted: 1, ReadAtomic: 2, Causal: 3, Snapshot: 4, Serial: 5}
-"""How many of the levels each database keeps."""
+"""The number of levels that each database keeps."""
 
 
 @pytest.mark.parametrize("database", STRONGEST, ids=lambda database: database.__name__)

@@ -1,4 +1,4 @@
-"""Are databases never accused under their own model, and are verdicts what trying every order says?"""
+"""Databases are never accused under their own model, and verdicts equal those of trying every order."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from faultline.systems_under_test.reference.raft.settings import RaftSettings
 
 SEEDS = 6
 LIVENESS = {"availability", "no-recovery", "HB-I3", "invariants"}
-"""What a lie may break: the promise about the time of a suspicion, and that anybody is answered."""
+"""The invariants that a lie may break: the promise about the time of a suspicion, and that clients are answered."""
 
 
 class LyingClock:

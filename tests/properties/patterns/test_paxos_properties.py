@@ -135,7 +135,7 @@ def drawn_story(seed: int, *, safe: bool) -> Story:
 
 
 def broken_stories(run: Callable[[Story], set[bytes]], *, safe: bool = True) -> int:
-    """In how many of a thousand stories more than one value is chosen."""
+    """Return the number of stories, of a thousand, in which more than one value is chosen."""
     return sum(len(run(drawn_story(seed, safe=safe))) > 1 for seed in range(1_000))
 
 

@@ -183,7 +183,7 @@ ALLOWED = {
     "skipped": ({"type", "message"}, set()),
     "system-out": (set(), set()),
 }
-"""What junit-10.xsd of Jenkins' xUnit plug-in allows: for each element its attributes and its children."""
+"""The schema junit-10.xsd of Jenkins' xUnit plug-in: for each element its attributes and its children."""
 
 
 def test_the_document_keeps_to_the_schema_of_jenkins() -> None:

@@ -21,14 +21,14 @@ NAMES = {name for group in ANOMALIES.values() for name in group}
 HYPHENATED = re.compile(r"[a-zA-Z]+[0-9]*(-[a-z0-9]+)+")
 
 NOT_JUDGED = ("importers/", "porcupine/", "anomalies.py", "vacuity.py", "__init__.py", "transactions/models.py")
-"""What finds no anomalies: the vacuity checks warn, models say what they forbid."""
+"""Files that find no anomalies: the vacuity checks warn, models say what they forbid."""
 
 OTHER_WORDS = {
     *("clock-drift", "clock-offsets", "clock-step", "clock-strobe"),  # faults
     *("guarded-write", "late-write", "not-held", "read-after", "read-init", "read-pair", "write-pair"),  # functions
     *("guarded-writes", "never-read", "compare-and-set", "predicate-rw", "utf-8"),  # counts and words
 }
-"""What has a hyphen in the checkers and is no anomaly; functions, faults, counts."""
+"""Words with a hyphen in the checkers that are no anomaly: functions, faults, counts."""
 
 
 def words_in(path: Path) -> Iterator[str]:

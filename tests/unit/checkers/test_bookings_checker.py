@@ -10,8 +10,6 @@ from faultline.checkers.bookings import BookingsChecker
 from faultline.checkers.classic.bank import BankChecker
 from faultline.harness.verdict import Verdict
 
-NOBODY = [None, None]
-
 
 def book(guest, result=None, **more):
     return op("book", guest, [guest, guest] if result is None else result, key="monday", **more)

@@ -54,7 +54,7 @@ def test_a_short_hold_inside_a_long_one_is_found_and_so_is_the_one_after_it():
     ],
     ids=["acquire unknown", "release unknown", "acquire failed", "during release", "release after unknown acquire"],
 )
-def test_what_is_not_certain_accuses_nobody(operations):
+def test_an_uncertain_breach_is_no_finding(operations):
     assert found(LockChecker(), *operations) == []
 
 

@@ -53,7 +53,7 @@ def test_groups_of_keys_are_judged_apart_and_may_not_be_mixed():
         LongForkChecker().check(history_of(reading(1, None), op("read", None, [["r", 1, 1]])))
 
 
-def test_a_key_written_twice_is_refused_and_a_value_nobody_wrote_is_found():
+def test_a_key_written_twice_is_refused_and_a_value_that_no_client_wrote_is_found():
     with pytest.raises(UsageError, match="a second time"):
         LongForkChecker().check(history_of(op("write", [["w", 0, 1]]), op("write", [["w", 0, 2]])))
     assert found(LongForkChecker(), op("write", [["w", 0, 1]]), reading(2)) == ["garbage-read"]

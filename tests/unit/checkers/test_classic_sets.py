@@ -35,7 +35,7 @@ def test_an_element_that_stands_twice_is_a_violation(checker):
 
 
 @BOTH
-def test_an_element_that_nobody_added_is_unexpected(checker):
+def test_an_element_that_no_client_added_is_unexpected(checker):
     assert anomalies(checker.check(history_of(op("add", 1), op("read", None, [1, 9])))) == ["unexpected-element"]
 
 

@@ -1,4 +1,4 @@
-"""Do transactions that ask for all objects under a condition get the verdict that they deserve?"""
+"""Transactions that ask for all objects under a condition get the verdict that they deserve."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def test_a_stale_answer_breaks_real_time_only() -> None:
     assert check(history).verdict == Verdict.PASS
 
 
-def test_versions_in_no_known_order_accuse_nobody() -> None:
+def test_versions_in_no_known_order_accuse_no_transaction() -> None:
     history = overlapping([insert("x", 1)], [delete("x")], [ask("true")], [ask("true", x=1)], [ask("true")])
     assert check(history).verdict == Verdict.PASS
 

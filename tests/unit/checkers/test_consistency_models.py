@@ -1,4 +1,4 @@
-"""Is the hierarchy of models complete, cited, and free of names that nothing else knows?"""
+"""The hierarchy of models is complete, cited, and free of names that nothing else knows."""
 
 from __future__ import annotations
 

@@ -125,7 +125,7 @@ def test_a_view_without_a_node_that_is_up_is_told() -> None:
     assert right.verdict is Verdict.PASS
 
 
-def test_a_value_nobody_wrote_is_no_news_but_an_invention() -> None:
+def test_a_value_that_no_client_wrote_is_a_garbage_read() -> None:
     assert "garbage-read" in anomalies(converged(write(1), read(0, 7), read(0, 1)))
 
 
@@ -157,7 +157,7 @@ def test_a_pair_without_an_answer_may_put_its_left_half_over_that_of_a_later_one
     assert judged(CausalPairsChecker(), *again).verdict is Verdict.PASS
 
 
-def test_a_half_nobody_wrote_is_found() -> None:
+def test_a_half_that_no_client_wrote_is_found() -> None:
     assert anomalies(judged(CausalPairsChecker(), pair(1), read_pair(9, 1))) == ["garbage-read"]
 
 

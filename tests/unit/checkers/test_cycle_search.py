@@ -1,4 +1,4 @@
-"""Are cycles found in the graphs where they are, named for their shape, shortest, and within the budget?"""
+"""The search finds the shortest cycles of a graph within the budget, and names them for their shape."""
 
 from __future__ import annotations
 

@@ -125,7 +125,7 @@ def test_an_answer_older_than_the_bound_is_found_and_one_within_it_is_not() -> N
         ((read(1, "a"), write(2, "a")), ["future-read"]),
     ],
 )
-def test_a_value_that_nobody_can_have_written_is_found(steps: tuple[Any, ...], expected: list[str]) -> None:
+def test_a_value_that_no_client_can_have_written_is_found(steps: tuple[Any, ...], expected: list[str]) -> None:
     assert anomalies(judged(story(*steps))) == expected
 
 

@@ -56,7 +56,7 @@ def test_an_operation_that_is_still_open_proves_no_belief() -> None:
     [check(0, holds=False), (0, "release", None), (0, "abandon", None), check(0)],
     ids=["lost", "released", "abandoned", "checked before"],
 )
-def test_an_owner_that_was_not_seen_to_believe_in_its_lease_any_more_accuses_nobody(between: Any) -> None:
+def test_an_owner_that_was_not_seen_to_trust_its_lease_any_more_is_not_accused(between: Any) -> None:
     assert anomalies(acquire(0, 5), between, acquire(1, 9), check(1), check(0, holds=False)) == []
 
 

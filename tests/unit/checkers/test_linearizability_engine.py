@@ -106,7 +106,7 @@ def test_equal_times_are_concurrent(engine):
 
 
 CONTRADICTIONS = {
-    "a value nobody wrote": ([(OBSERVE, 1, None, 0, 1)], (0,)),
+    "a value that no operation wrote": ([(OBSERVE, 1, None, 0, 1)], (0,)),
     "a value before its write": ([(OBSERVE, 1, None, 0, 1), (WRITE, None, 1, 2, 3)], (0, 1)),
     "one value replaced twice": (
         [(WRITE, None, 1, 0, 1), (SWAP, 1, 2, 2, 3), (SWAP, 1, 3, 4, 5)],
@@ -178,8 +178,8 @@ def test_the_shortcut_into_columns_means_what_the_long_way_means():
 
 TEXTS = {
     "an append seen at last is in its place": (["append a", "append b", "get ab"], OK),
-    "an append that nobody sees may be anywhere before a put": (["append a", "put x", "get x"], OK),
-    "a tail that nobody can have written": (["append a", "get ab"], ILLEGAL),
+    "an append that no read sees may be anywhere before a put": (["append a", "put x", "get x"], OK),
+    "a tail that no operation can have written": (["append a", "get ab"], ILLEGAL),
     "one text in two places": (["append a", "append b", "get ba", "get ab"], ILLEGAL),
     "an answer that ambiguous texts can make": (["append ab", "append a", "get aba"], OK),
     "a beginning that need not have been there": (["append ab", "get ab", "append a", "get aba"], OK),

@@ -1,4 +1,4 @@
-"""Do list-append histories get the verdict that they deserve, and the right name for what is wrong?"""
+"""List-append histories get the verdict that they deserve, and their anomalies the right names."""
 
 from __future__ import annotations
 

@@ -52,8 +52,8 @@ QUEUE = {
     "empty between": [enqueue(1, 0, 1), dequeue(1, 2, 6), dequeue(None, 3, 9), enqueue(2, 4, 8)],
     "never confirmed but seen": [enqueue(1, 0, PENDING), dequeue(1, 5, 6)],
     "never confirmed, never seen": [enqueue(1, 0, PENDING), enqueue(2, 1, 2), dequeue(2, 3, 4), dequeue(None, 5, 6)],
-    "taken by nobody knows whom": [enqueue(1, 0, 1), enqueue(2, 2, 3), lost(4), dequeue(2, 5, 6)],
-    "emptied by nobody knows whom": [enqueue(1, 0, 1), lost(2), dequeue(None, 3, 4)],
+    "taken by an unknown operation": [enqueue(1, 0, 1), enqueue(2, 2, 3), lost(4), dequeue(2, 5, 6)],
+    "emptied by an unknown operation": [enqueue(1, 0, 1), lost(2), dequeue(None, 3, 4)],
     "values of any kind": [enqueue("a", 0, 1), enqueue((1, 2), 2, 3), dequeue("a", 4, 5), dequeue((1, 2), 6, 7)],
 }
 NO_QUEUE = {
@@ -77,7 +77,7 @@ STACK = {
     "pushes overlap": [push(1, 0, 9), push(2, 1, 8), pop(1, 10, 11), pop(2, 12, 13)],
     "empty before and behind": [pop(None, 0, 1), push(1, 2, 3), pop(1, 4, 5), pop(None, 6, 7)],
     "what stays lies below": [push(1, 0, 1), push(2, 2, 3), pop(2, 4, 5)],
-    "taken by nobody knows whom": [push(1, 0, 1), push(2, 2, 3), lost(4, "pop"), pop(1, 5, 6)],
+    "taken by an unknown operation": [push(1, 0, 1), push(2, 2, 3), lost(4, "pop"), pop(1, 5, 6)],
     "never confirmed, never seen": [push(1, 0, PENDING), push(2, 1, 2), pop(2, 3, 4), pop(None, 5, 6)],
     "all at once": [push(1, 0, 9), pop(1, 0, 9), push(2, 0, 9), pop(2, 0, 9), pop(None, 0, 9)],
 }
@@ -97,7 +97,7 @@ SET = {
     "told it was there": [op("add", 1, None, 0, 1), op("add", 1, False, 2, 3), op("remove", 2, False, 0, 9)],
     "never confirmed but seen": [op("add", 1, UNKNOWN, 0, PENDING), op("contains", 1, True, 5, 6)],
     "never confirmed, never seen": [op("add", 1, UNKNOWN, 0, PENDING), op("contains", 1, False, 5, 6)],
-    "removed by nobody knows whom": [
+    "removed by an unknown operation": [
         op("add", 1, True, 0, 1), op("remove", 1, UNKNOWN, 2, PENDING), op("contains", 1, False, 5, 6),
     ],
     "added and removed again": [

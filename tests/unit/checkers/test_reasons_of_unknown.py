@@ -100,7 +100,7 @@ UNKNOWN: dict[str, tuple[Checker, History, Reason]] = {
         history_of(("write", 1, ok(None)), ("write", 1, ok(None)), ("read", None, ok([1]))),
         Reason(cause=Cause.REPEATED_VALUES),
     ),
-    "nobody who was asked twice after the heal": (
+    "no replica that was asked twice after the heal": (
         ConvergenceChecker(),
         history_of(("write", 1, ok(None))),
         Reason(cause=Cause.ENDED_EARLY),

@@ -28,7 +28,7 @@ def operations(*fields):
 
 
 CASES = {
-    "a failed cas can only be explained by a pending write that nobody ever reads": (
+    "a failed cas can only be explained by a pending write that no operation reads": (
         [(WRITE, None, 1, 0, 1), (WRITE, None, 2, 2, INFINITY), (AVOID, 1, None, 3, 4)],
         OK,
     ),

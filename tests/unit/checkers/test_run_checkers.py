@@ -147,7 +147,7 @@ def test_recovery_that_no_client_asked_for_is_vacuous_when_there_were_faults():
     assert check(AvailabilityChecker(), run_of(*GOOD[:2])).verdict is Verdict.PASS
 
 
-def test_the_longest_window_counts_only_while_somebody_waited():
+def test_the_longest_window_counts_only_while_an_operation_waited():
     run = run_of(
         (0, "write", "k0", 0, 10_000, ok()),
         (1, "write", "k0", 500_000, 800_000, info("timeout")),

@@ -1,4 +1,4 @@
-"""Do register histories get the verdict that they deserve, from each source of version order?"""
+"""Register histories get the verdict that they deserve, from each source of version order."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ def test_first_reads_after_the_heal_may_disagree_and_those_before_prove_nothing(
 
 
 def met_by_one(outcome: Outcome) -> tuple[Step, ...]:
-    """Client 5 meets the value 3 in its second read, and nobody did before; client 4 never meets it."""
+    """Client 5 meets the value 3 in its second read, and no client did before; client 4 never meets it."""
     begun = (write(1, 1), write(2, 2), read(3, 1, 2), write(3, 3, outcome))
     return (*begun, read(4, 1, 2), read(5, 1, 2), read(4, 1, 2), read(5, 3))
 

@@ -1,4 +1,4 @@
-"""Do transactions on counters get the verdict that they deserve?"""
+"""Transactions on counters get the verdict that they deserve."""
 
 from __future__ import annotations
 

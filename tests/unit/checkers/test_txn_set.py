@@ -1,4 +1,4 @@
-"""Do transactions on grow-only sets get the verdict that they deserve?"""
+"""Transactions on grow-only sets get the verdict that they deserve."""
 
 from __future__ import annotations
 

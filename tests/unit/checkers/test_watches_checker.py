@@ -156,7 +156,7 @@ def test_a_list_that_shows_a_key_beside_the_path_is_found() -> None:
 
 
 @pytest.mark.rows("WA-I3")
-def test_a_value_that_nobody_wrote_or_whose_write_was_refused_is_found() -> None:
+def test_a_value_that_no_client_wrote_or_whose_write_was_refused_is_found() -> None:
     refused = (0, "attach", "servers/1", {"lease": "x", "value": 1}, "no-lease")
     assert anomalies(watch(), drain(state(4), event(5, 1), upto(5))) == ["unexpected-event"]
     assert anomalies(watch(), refused, drain(state(4), event(5, 1), upto(5))) == ["unexpected-event"]

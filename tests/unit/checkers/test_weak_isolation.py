@@ -103,7 +103,7 @@ def test_sessions_bind_only_where_they_are_part_of_the_level(make):
 
 
 @EACH
-def test_an_indeterminate_transaction_counts_once_somebody_saw_it(checker):
+def test_an_indeterminate_transaction_counts_once_a_read_saw_it(checker):
     unseen = [txn("wx1 wy1", outcome="info"), txn("rx- ry-", 1)]
     assert found(checker, *unseen) == []
     assert found(checker, *unseen, txn("rx1 ry-", 2)) != []

@@ -77,7 +77,7 @@ def test_a_claim_that_makes_no_sense_names_the_key(text: str, complaint: str) ->
         parse_case("bad", text)
 
 
-def test_a_claim_nobody_made_is_answered_with_the_nearest_there_is_and_how_to_see_them_all() -> None:
+def test_an_unknown_claim_is_answered_with_the_nearest_one_and_the_command_that_lists_all() -> None:
     with pytest.raises(UsageError, match="no evidence called 'etcd-lying-fsink'") as refused:
         load_case("etcd-lying-fsink")
     assert refused.value.next_step == "Did you mean etcd-lying-fsync? See it with `faultline evidence`."

@@ -66,7 +66,7 @@ def test_until_ok_tries_until_one_of_its_own_succeeds() -> None:
     assert [event.kind for event in events] == ["invoke", "fail", "invoke", "info", "invoke", "ok"]
 
 
-def test_until_ok_is_not_satisfied_by_somebody_elses_success() -> None:
+def test_until_ok_is_not_satisfied_by_the_success_of_another_operation() -> None:
     asked, following = until_ok(READS).op(Context.of(workers=3, busy=(1, 2)))
     assert isinstance(asked, Draft)
     assert asked.worker == 0

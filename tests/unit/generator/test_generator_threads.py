@@ -50,7 +50,7 @@ def test_only_the_named_workers_perform() -> None:
     assert workers_by_f(events) == {"a": {1, 3}}
 
 
-def test_a_generator_for_nobody_is_exhausted() -> None:
+def test_a_generator_without_a_thread_is_exhausted() -> None:
     assert nemesis(emit("fault")).op(Context.of(workers=2))[0] is None
 
 
@@ -103,7 +103,7 @@ def test_each_thread_tells_every_copy_about_its_own_worker() -> None:
     assert successes == {0: 1, 1: 1, 2: 1}
 
 
-def test_each_thread_within_phases_waits_for_everybody() -> None:
+def test_each_thread_within_phases_waits_for_all_threads() -> None:
     events = simulate(phases(each_thread(emit("a")), each_thread(emit("b"))), workers=4, latency_us=50)
     order = [(event.kind, event.f) for event in events]
     assert order.index(("invoke", "b")) > max(i for i, entry in enumerate(order) if entry == ("ok", "a"))

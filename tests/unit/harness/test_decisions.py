@@ -59,7 +59,7 @@ def test_a_decided_plan_keeps_the_rest_of_the_plan_and_is_data() -> None:
     assert msgspec.json.decode(msgspec.json.encode(decided), type=Plan) == decided
 
 
-def test_a_fault_that_never_stopped_lasts_until_the_heal_and_one_that_hit_nobody_stays_as_planned() -> None:
+def test_a_fault_that_never_stopped_lasts_until_the_heal_and_one_that_hit_no_node_stays_as_planned() -> None:
     plan = msgspec.structs.replace(make_plan(REQUEST, resolve(REQUEST)), heal_us=9_000)
     plan = msgspec.structs.replace(plan, faults=(PlannedFault("kill", 1_000, 10, "leader"),))
     history = History()

@@ -97,7 +97,7 @@ def test_counts_and_overlap_reconcile_with_the_history(parts, record):
 
 
 @pytest.mark.parametrize("verdict", [Verdict.PASS, Verdict.VACUOUS, Verdict.UNKNOWN])
-def test_a_run_that_somebody_stopped_says_that_first(parts, record, verdict):
+def test_an_interrupted_run_says_that_first(parts, record, verdict):
     stopped = copy(record)
     stopped.interrupted = True
     sentence = judged(parts, stopped, Says(verdict)).sentence

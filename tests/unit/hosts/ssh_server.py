@@ -80,7 +80,7 @@ class SshServer:
         """Released for each of them."""
         self.transports: list[paramiko.Transport] = []
         self.channels: list[paramiko.Channel] = []
-        """All that were ever opened: paramiko closes one that nobody holds, also when its command has still to come."""
+        """All that were ever opened: paramiko closes a channel without references, even before its command comes."""
         self.threads: list[threading.Thread] = []
         self.listener = socket.create_server((HOST, 0))
         self.port = self.listener.getsockname()[1]

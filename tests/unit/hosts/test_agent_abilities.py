@@ -36,7 +36,7 @@ def abilities_of(monkeypatch: pytest.MonkeyPatch, **answers: Any) -> tuple[Abili
     return Abilities(fleet, "faultline-test"), asked
 
 
-def test_hosts_are_asked_once_and_only_when_somebody_wants_to_know(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hosts_are_asked_once_and_only_when_their_abilities_are_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     fine, asked = abilities_of(monkeypatch, n1=FINE, n2=FINE)
     assert asked == []
     assert fine.refusals() == {} == fine.refusals()

@@ -87,7 +87,7 @@ def test_the_real_clock_is_stepped_and_put_right_by_the_monotonic_one() -> None:
     assert machine.wall_ns == 10**18 + 100 and clock.view().wall_off_ns == 0
 
 
-def test_a_real_clock_that_nobody_stepped_is_not_set() -> None:
+def test_a_real_clock_that_was_not_stepped_is_not_set() -> None:
     machine = Machine()
     clock = machine.clock()
     machine.wall_ns += 7
@@ -111,7 +111,7 @@ def test_what_a_real_clock_cannot_do_is_refused() -> None:
 
 def test_the_agent_answers_what_it_does_not_know_with_an_error(tmp_path: Path) -> None:
     member = Member(str(tmp_path / "node.pid"), supervisor=True)
-    agent = Agent(member, "faultline-test/nobody", MemberClock(member))
+    agent = Agent(member, "faultline-test/unused", MemberClock(member))
     assert member.processes() == []
     assert agent.perform({"do": "explode"}) == {"error": "that is no question this agent knows"}
     assert agent.perform({"do": "drift", "rate_ppm": 10**9})["error"].startswith("clocks drift by -900000 to")

@@ -136,7 +136,7 @@ def test_what_the_means_cannot_do_is_refused_and_nothing_is_done() -> None:
         links.degrade([THERE], LinkQuality(loss=0.5, delay_us=5))
 
 
-def test_what_somebody_else_has_put_on_a_device_is_left_there() -> None:
+def test_a_foreign_queueing_discipline_on_a_device_is_left_there() -> None:
     def answer(command: str) -> tuple[int, bytes]:
         if "route get" in command:
             return 0, b"10.0.0.9 dev eth7 src 10.0.0.1"

@@ -112,7 +112,7 @@ def test_a_server_that_hangs_up_at_first_is_tried_again(tmp_path: Path) -> None:
         server.close()
 
 
-def test_a_port_where_nobody_listens_is_named_with_the_attempts() -> None:
+def test_a_closed_port_is_named_with_the_attempts() -> None:
     with socket.create_server((HOST, 0)) as listener:
         port = listener.getsockname()[1]
     connection = Connection(Host(name="n9", address=HOST, port=port), QUICK)

@@ -60,7 +60,7 @@ def test_what_outlives_the_command_is_adopted_and_killed() -> None:
 
 def test_orphans_are_the_supervisors_descendants() -> None:
     with minding("(setsid sh -c 'echo $$; exec sleep 600' &); echo $$; exec sleep 600") as minded:
-        # The second number is told after the subshell has ended, and nobody changes parents any more.
+        # The second number is told after the subshell has ended, and no process changes its parent any more.
         assert set(numbers(minded, 2)) <= set(supervisor.descendants(minded.pid))
         assert os.getpid() not in supervisor.descendants(minded.pid)
         minded.communicate(timeout=60)

@@ -28,7 +28,7 @@ class Channel:
         self.closed = False
 
     def sendall(self, data: bytes) -> None:
-        """Nobody listens."""
+        """Discard the data."""
 
     def recv(self, count: int) -> bytes:
         part, self.said = self.said[:700], self.said[700:]

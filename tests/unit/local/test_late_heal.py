@@ -1,4 +1,4 @@
-"""A heal that ends after its run has given up on it disturbs nobody."""
+"""A heal that ends after its run has given up on it disturbs no other run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from faultline.harness.world.local.run import RealRun
 from faultline.registry import resolve
 
 
-def test_a_heal_that_is_done_after_the_run_has_ended_is_told_to_nobody(tmp_path: Path) -> None:
+def test_a_heal_that_is_done_after_the_run_has_ended_is_not_reported(tmp_path: Path) -> None:
     request = RunRequest(system="consistent-core", world="local", duration_s=1.0, faults=())
     parts = resolve(request)
     plan: Plan = make_plan(request, parts)

@@ -21,7 +21,7 @@ def test_without_generations_the_one_that_more_members_name_leads() -> None:
     assert leader_of(dict(reversed(said.items()))) == "athens"
 
 
-def test_nobody_leads_where_nobody_says_so() -> None:
+def test_a_node_that_does_not_claim_to_lead_does_not_lead() -> None:
     assert leader_of({"athens": NodeStatus(role="follower", leader="byzantium"), "byzantium": None}) is None
 
 

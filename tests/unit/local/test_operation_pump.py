@@ -17,7 +17,7 @@ from faultline.harness.world.local.pump import OperationPump
 from faultline.harness.world.ports import NodeId
 
 START_US = 5_000_000
-"""What the event loop's clock shows when the run's shows 0."""
+"""The time on the event loop's clock when the run's shows 0."""
 
 
 @dataclass

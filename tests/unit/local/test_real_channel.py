@@ -40,7 +40,7 @@ def test_a_stranger_that_does_not_speak_frames_is_hung_up_on(capsys: pytest.Capt
     assert "a stranger dropped" in capsys.readouterr().err
 
 
-def test_messages_to_an_address_nobody_knows_are_lost_and_counted() -> None:
+def test_messages_to_an_unknown_address_are_lost_and_counted() -> None:
     async def send() -> int:
         channel = OutgoingChannel("athens", "byzantium", SECRET, lambda: None)
         async with asyncio.timeout(30):

@@ -1,4 +1,4 @@
-"""The handshake: whoever does not know the run's secret is hung up on before a message crosses the connection."""
+"""The handshake: a peer without the run's secret is hung up on before a message crosses the connection."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def test_a_node_that_never_started_has_no_lines(tmp_path: Path) -> None:
     assert read_traces([tmp_path / "missing"]) == []
 
 
-def test_nobody_reads_the_trace_of_a_client() -> None:
+def test_the_trace_of_a_client_is_discarded() -> None:
     trace = SilentTrace()
     trace.emit(Ignored(1))
     trace.sometimes("mark")

@@ -53,7 +53,7 @@ class FakePort:
         self.limits: dict[NodeId, int] = {}
 
     def is_healthy(self) -> bool:
-        """Is nothing broken?"""
+        """Return whether nothing is broken."""
         broken = (
             self.cuts,
             self.degraded,

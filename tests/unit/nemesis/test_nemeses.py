@@ -41,7 +41,7 @@ ACTIONS = {
     "disk-lying-fsync": "let_syncs_lie",
 }
 ONCE = ("connection-kill",)
-"""What happens once and lasts in nothing."""
+"""The kinds of faults that happen once and do not last."""
 NODE_WITHOUT_LINK = "ephesus"
 TARGETS = ("leader", "follower", "one", "minority", "majority", "all", "ephesus", "rack", "half-the-racks", "rack-2")
 
@@ -111,7 +111,7 @@ def test_a_node_that_is_down_is_not_paused_but_another_one(port: Any) -> None:
     assert "no leader was up" in injection.description
 
 
-def test_when_nobody_is_up_nobody_is_hit_and_that_is_said(port: Any) -> None:
+def test_when_no_node_is_up_no_node_is_hit_and_that_is_said(port: Any) -> None:
     port.dead = set(port.nodes)
     injection = start(port, "pause", "one")
     assert injection.nodes == ()

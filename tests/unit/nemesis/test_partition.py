@@ -37,7 +37,7 @@ def test_halves_cut_the_smaller_from_the_larger() -> None:
     assert heard_by("ephesus", links) == {"cyrene", "delphi", "ephesus"}
 
 
-def test_a_bridge_hears_everybody_and_the_halves_do_not_hear_each_other() -> None:
+def test_a_bridge_hears_all_nodes_and_the_halves_do_not_hear_each_other() -> None:
     links = bridge(NODES)
     assert heard_by("cyrene", links) == set(NODES)
     assert heard_by("athens", links) == {"athens", "byzantium", "cyrene"}
@@ -45,7 +45,7 @@ def test_a_bridge_hears_everybody_and_the_halves_do_not_hear_each_other() -> Non
 
 
 @pytest.mark.parametrize("count", range(3, 10))
-def test_in_a_ring_of_majorities_everybody_hears_a_majority_and_no_two_the_same(count: int) -> None:
+def test_in_a_ring_of_majorities_each_node_hears_a_majority_and_no_two_the_same(count: int) -> None:
     nodes = NODE_NAMES[:count]
     heard = [frozenset(heard_by(node, majorities_ring(nodes), nodes)) for node in nodes]
     assert {len(group) for group in heard} == {count // 2 + 1}

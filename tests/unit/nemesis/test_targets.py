@@ -26,8 +26,8 @@ def test_the_leader_is_the_leader_and_a_follower_is_not() -> None:
 def test_the_last_follower_is_the_same_for_as_long_as_the_leader_is() -> None:
     assert {hit("last-follower", chance) for chance in CHANCES} == {("ephesus",)}
     assert {hit("last-follower", chance, leader="ephesus") for chance in CHANCES} == {("delphi",)}
-    nobody = resolve("last-follower", nodes=NODES, leader=None, chance=5)
-    assert (nobody.nodes, nobody.note) == (("ephesus",), "no leader known: the last node")
+    fallback = resolve("last-follower", nodes=NODES, leader=None, chance=5)
+    assert (fallback.nodes, fallback.note) == (("ephesus",), "no leader known: the last node")
 
 
 def test_one_is_any_node() -> None:
@@ -49,7 +49,7 @@ def test_all_are_all_and_a_name_is_that_node() -> None:
     assert hit("delphi", 1) == ("delphi",)
 
 
-def test_the_first_node_is_the_same_whoever_leads_and_whatever_is_drawn() -> None:
+def test_the_first_node_depends_neither_on_the_leader_nor_on_the_draw() -> None:
     assert {hit("first", chance, NODES, leader) for chance in CHANCES for leader in (None, "cyrene")} == {("athens",)}
 
 
@@ -61,7 +61,7 @@ def test_without_a_leader_a_drawn_node_is_hit_and_the_note_says_so() -> None:
 
 
 @pytest.mark.parametrize("target", FAULT_TARGETS)
-def test_every_target_hits_somebody_in_a_cluster_of_any_size(target: str) -> None:
+def test_every_target_hits_a_node_in_a_cluster_of_any_size(target: str) -> None:
     for count in range(1, 10):
         nodes = NODE_NAMES[:count]
         for leader in (None, nodes[0], "elsewhere"):

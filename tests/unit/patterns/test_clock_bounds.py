@@ -72,7 +72,7 @@ def test_to_ask_for_the_time_takes_no_tick() -> None:
     assert stamps.tick(BEFORE_ALL) == HybridTimestamp(5_000, 1)
 
 
-def test_a_pending_write_of_another_key_or_a_later_time_stops_nobody() -> None:
+def test_a_pending_write_of_another_key_or_a_later_time_stops_no_read() -> None:
     pending = PendingWrites()
     pending.add("title", HybridTimestamp(5, 0))
     assert pending.at_or_before("title", HybridTimestamp(5, 0))

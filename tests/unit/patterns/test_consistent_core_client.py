@@ -108,7 +108,7 @@ def test_a_redirect_is_followed_with_the_same_request_number() -> None:
 
 @pytest.mark.rows("CC-R11", "CC-R15", "CC-R16", "CC-S3")
 @pytest.mark.rows("IDR-R18")
-def test_while_nobody_leads_the_client_pauses_and_goes_round() -> None:
+def test_while_no_server_leads_the_client_pauses_and_goes_round() -> None:
     story = Story().invoke(WRITE)
     story.hear("athens", RedirectToLeader(1, None))
     before = len(story.ports.sent)
@@ -141,7 +141,7 @@ def test_silence_makes_the_client_ask_the_next_member_under_the_same_number() ->
 @pytest.mark.rows("CC-R26")
 @pytest.mark.rows("IDR-R18", "RWL-R15")
 @pytest.mark.parametrize("operation", [READ, WRITE])
-def test_a_request_nobody_answers_is_indefinite_when_time_is_up(operation: Operation) -> None:
+def test_a_request_without_an_answer_is_indefinite_when_time_is_up(operation: Operation) -> None:
     story = Story().invoke(operation)
     story.ports.pass_time(999_999)
     assert story.outcomes == []

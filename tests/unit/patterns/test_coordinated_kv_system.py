@@ -121,7 +121,7 @@ def test_partitions_are_first_given_out_in_turn_each_with_its_neighbour_as_a_fol
     assert [entry.incarnation for entry in entries] == [11, 12, 13, 11]
 
 
-def test_nothing_changes_while_everybody_lives() -> None:
+def test_nothing_changes_while_all_members_live() -> None:
     assert after(ENTRY, *MEMBERS) == ENTRY
 
 
@@ -139,7 +139,7 @@ def test_a_leader_with_a_new_lease_is_appointed_anew() -> None:
     assert (new.leader, new.incarnation, new.generation) == ("delphi", 99, 4)
 
 
-def test_when_nobody_in_sync_lives_nobody_leads_and_those_in_sync_stay() -> None:
+def test_when_no_replica_in_sync_lives_no_replica_leads_and_those_in_sync_stay() -> None:
     new = after(changed(in_sync=("delphi",)), "ephesus", "fatima")
     assert (new.leader, new.in_sync, new.generation) == (NO_NODE, ("delphi",), 3)
     assert after(new, "ephesus", "fatima") == new
@@ -357,7 +357,7 @@ def test_no_drawn_lease_is_shorter_than_an_owner_needs_to_refresh_it_in_the_slow
     assert min(leases_ms) * 1_000 // 4 > refresh_us
 
 
-def test_a_partition_that_is_led_by_nobody_long_after_the_heal_is_reported() -> None:
+def test_a_partition_without_a_leader_long_after_the_heal_is_reported() -> None:
     def at_the_end(*events: TableTaken, end_us: int = 9_000_000) -> list[str]:
         invariant, breaches = PartitionsComeBack(), list[Breach]()
         for event in events:

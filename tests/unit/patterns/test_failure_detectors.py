@@ -251,7 +251,7 @@ def test_where_half_the_heartbeats_are_lost_phi_accuses_less_often_than_a_timeou
 
 @pytest.mark.rows("HB-S11")
 @pytest.mark.parametrize("make", DETECTORS)
-def test_delays_longer_than_the_interval_but_below_the_timeout_accuse_nobody(
+def test_delays_longer_than_the_interval_but_below_the_timeout_accuse_no_server(
     make: Callable[[FakePorts], FailureDetector],
 ) -> None:
     clock = FakePorts()
@@ -311,7 +311,7 @@ def test_a_server_that_was_marked_down_is_marked_up_by_its_next_heartbeat() -> N
 
 
 @pytest.mark.rows("HB-R12", "HB-S3")
-def test_after_ten_seconds_of_sleep_nobody_is_marked_down_until_a_later_cycle_finds_who_really_died() -> None:
+def test_after_ten_seconds_of_sleep_no_server_is_marked_down_until_a_later_cycle_finds_the_dead_one() -> None:
     watch = Watch()
     watch.pass_time(TIMEOUT_US, "athens", "byzantium", "cyrene")
     watch.clock.now_us += 10_000_000
@@ -363,7 +363,7 @@ class DownForEver(HeartBeatMonitor):
 
 
 @pytest.mark.rows("HB-M2")
-def test_the_bug_of_no_pause_detection_marks_everybody_down_after_a_sleep() -> None:
+def test_the_bug_of_no_pause_detection_marks_all_servers_down_after_a_sleep() -> None:
     watch = Watch(pause=NeverSlept)
     watch.pass_time(TIMEOUT_US, "athens", "byzantium", "cyrene")
     watch.clock.now_us += 10_000_000

@@ -29,7 +29,7 @@ GOLDEN = {
 
 @pytest.mark.rows("FXP-R2", "FXP-R3")
 @pytest.mark.parametrize("name", GOLDEN)
-def test_hashes_are_those_that_everybody_else_computes(name: str) -> None:
+def test_hashes_are_equal_on_all_machines(name: str) -> None:
     hashed, of_three, of_five, of_nine = GOLDEN[name]
     assert partition_hash(name) == hashed
     assert [partition_of(name, count) for count in (3, 5, 9)] == [of_three, of_five, of_nine]
@@ -120,7 +120,7 @@ def test_a_plan_moves_no_more_than_it_must_and_nothing_of_the_dead(seed: int) ->
     loads = [after.count(member) for member in live]
     assert max(loads) - min(loads) <= 1
     assert len({move.partition for move in moves}) == len(moves)
-    # What no plan can avoid: whoever has most gives all above its final share.
+    # No plan can avoid this: the node with the most partitions gives all above its final share.
     fair = sum(loads) // len(live)
     larger = sum(loads) % len(live)
     before = sorted((owners.count(member) for member in live), reverse=True)

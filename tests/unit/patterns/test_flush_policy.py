@@ -103,7 +103,7 @@ def test_without_flushes_the_crash_of_the_machine_can_lose_what_was_told() -> No
 
 
 @pytest.mark.rows("WAL-R16", "WAL-S10")
-def test_when_the_flush_of_a_group_fails_nobody_in_it_is_told() -> None:
+def test_when_the_flush_of_a_group_fails_no_writer_in_it_is_told() -> None:
     timers, storage, told = FakePorts(), MemoryStorage(), []
     store = opened(storage, lambda log: FlushInGroups(log, timers))
     for key in "abc":

@@ -48,12 +48,12 @@ class Reader(ClientStory):
         self.hear(to, ClientResponse(request.request_number, None, None, version))
 
     def answer(self, value: Any, version: int) -> None:
-        """Let whoever was asked last answer."""
+        """Let the server that was asked last answer."""
         to, request = self.ports.sent[-1]
         self.hear(to, ClientResponse(request.request_number, None, value, version))
 
     def refuse(self, error: str) -> None:
-        """Let whoever was asked last refuse."""
+        """Let the server that was asked last refuse."""
         to, request = self.ports.sent[-1]
         self.hear(to, ClientResponse(request.request_number, error))
 

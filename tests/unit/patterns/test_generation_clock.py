@@ -23,7 +23,7 @@ def _promise(clock: GenerationClock) -> tuple[int, str | None]:
     return clock.generation, clock.voted_for
 
 
-def test_a_new_node_has_seen_no_generation_and_voted_for_nobody() -> None:
+def test_a_new_node_has_seen_no_generation_and_has_not_voted() -> None:
     assert _promise(_clock(MemoryStorage())) == (0, None)
 
 

@@ -112,7 +112,7 @@ def test_who_know_the_same_send_each_other_nothing_and_one_change_travels_alone(
 
 
 @pytest.mark.rows("GO-S7", "GO-R14")
-def test_a_newcomer_gets_everything_from_whoever_it_meets_first() -> None:
+def test_a_newcomer_gets_everything_from_the_first_node_that_it_meets() -> None:
     one, newcomer = ClusterMetadata("one", 1), ClusterMetadata("newcomer", 1)
     one.put("a", 1)
     one.put("b", 2)
@@ -189,7 +189,7 @@ def test_one_counter_per_node_numbers_all_its_statements() -> None:
     assert [one.put(key, 0).version for key in ("a", "b", "a", "c")] == [1, 2, 3, 4]
 
 
-def test_what_was_deleted_stays_deleted_whoever_still_knew_it() -> None:
+def test_a_deleted_key_stays_deleted_even_if_a_node_still_knew_it() -> None:
     one, late, other = (ClusterMetadata(name, 1) for name in ("one", "late", "other"))
     one.put("a", 1)
     meet(one, late)
@@ -223,7 +223,7 @@ EXCHANGES = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2), st.integers
 
 @pytest.mark.rows("GO-I1", "GO-I2", "GO-I3", "GO-I4", "GO-R27")
 @given(EXCHANGES, st.integers(1, 3))
-def test_in_whatever_order_nodes_meet_nobody_goes_back_and_in_the_end_all_agree(
+def test_in_any_order_of_meetings_no_node_goes_back_and_in_the_end_all_agree(
     steps: list[tuple[int, int, int]], most: int
 ) -> None:
     nodes = [ClusterMetadata(f"n{number}", 1) for number in range(3)]

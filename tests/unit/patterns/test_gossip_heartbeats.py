@@ -17,7 +17,7 @@ from faultline.systems_under_test.patterns.cluster_management.gossip_heartbeats 
 
 
 class AllToAll(GossipHeartBeats):
-    """HB-M7: news is told to everybody."""
+    """HB-M7: news is told to all servers."""
 
     def _chosen_peers(self) -> list[NodeId]:
         return list(self._peers)
@@ -68,7 +68,7 @@ def test_a_crash_is_known_to_all_within_some_logarithm_of_their_number(size: int
 
 @pytest.mark.slow
 @pytest.mark.rows("HB-S12", "HB-I2", "HB-R15")
-def test_losses_of_one_message_in_twenty_make_nobody_suspect_anybody() -> None:
+def test_losses_of_one_message_in_twenty_make_no_server_suspect_another() -> None:
     cluster = GossipingCluster(40, loss=0.05)
     cluster.interval(150)
     assert cluster.downs == []

@@ -121,7 +121,7 @@ def test_locks_exclude_under_one_leader_and_only_the_latest_leaders_must_be_free
     started = ParticipantStarted(BEFORE_ALL)
     mine, yours = LockGranted(ONE, "key", LockMode.WRITE), LockGranted(TWO, "key", LockMode.WRITE)
     later = [led(2, started), led(2, Promised(TWO, {})), led(2, yours), led(2, LocksReleased(TWO))]
-    # Who still grants locks without knowing that it is deposed does no harm: nobody can commit with them.
+    # A leader that grants locks without knowing that it is deposed does no harm: no client can commit with them.
     both = [led(1, mine), later[0], led(1, mine), led(2, yours), led(2, LocksReleased(TWO))]
     assert breaches(GroupTransactions(), told, *both, end_us=9 * SECOND) == []
     assert breaches(GroupTransactions(), told, *later) == ["TPC-I6"]

@@ -93,10 +93,10 @@ def test_those_who_are_asked_must_meet_those_who_stored(asked_first: bool) -> No
     assert breaches(QuorumsShareAMember(), of_other_keys[:1] if asked_first else of_other_keys) == []
 
 
-def test_two_stores_of_one_replica_each_are_fine_when_everybody_is_asked() -> None:
+def test_two_stores_of_one_replica_each_are_fine_when_all_replicas_are_asked() -> None:
     story: Story = [("athens", stored("athens", needed=1)), ("byzantium", stored("byzantium", needed=1))]
-    everybody = asked("athens", "byzantium", "cyrene", needed=3)
-    assert breaches(QuorumsShareAMember(), [*story, ("cyrene", everybody)]) == []
+    all_asked = asked("athens", "byzantium", "cyrene", needed=3)
+    assert breaches(QuorumsShareAMember(), [*story, ("cyrene", all_asked)]) == []
 
 
 @pytest.mark.parametrize("completed", [stored, asked])

@@ -37,7 +37,7 @@ class NeverRefutes(SwimMember):
 
 @pytest.mark.rows("HB-R16", "HB-I1")
 @pytest.mark.parametrize("size", [5, 20, 40])
-def test_a_member_that_dies_is_marked_dead_by_all_others_and_nobody_else_is(size: int) -> None:
+def test_a_member_that_dies_is_marked_dead_by_all_others_and_no_other_member_is(size: int) -> None:
     cluster = SwimCluster(size)
     cluster.pass_time(10 * SECOND_US)
     dead = cluster.names[1]
@@ -63,7 +63,7 @@ def test_messages_of_a_member_do_not_grow_with_the_cluster(size: int) -> None:
 
 @pytest.mark.rows("HB-R16", "HB-I2")
 @pytest.mark.parametrize(("kind", "accused"), [(SwimMember, False), (WithoutHelpers, True)])
-def test_one_bad_link_makes_a_member_suspected_only_where_nobody_else_is_asked(
+def test_one_bad_link_makes_a_member_suspected_only_where_no_helper_is_asked(
     kind: type[SwimMember], accused: bool
 ) -> None:
     cluster = SwimCluster(10, kind)
@@ -146,7 +146,7 @@ def test_late_and_repeated_answers_of_an_earlier_probe_count_for_nothing() -> No
 
 
 @pytest.mark.rows("HB-R16", "HB-I2")
-def test_losses_of_one_message_in_twenty_make_nobody_dead() -> None:
+def test_losses_of_one_message_in_twenty_make_no_member_dead() -> None:
     cluster = SwimCluster(20, loss=0.05)
     cluster.pass_time(200 * SECOND_US)
     assert cluster.dead_by_someone() == set()

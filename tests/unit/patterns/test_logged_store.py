@@ -289,7 +289,7 @@ def test_a_snapshot_holds_exactly_the_entries_up_to_its_index_while_others_wait(
 
 @pytest.mark.rows("WAL-R16", "WAL-S10")
 @pytest.mark.parametrize("operation", ["append", "fsync"])
-def test_a_disk_that_refuses_changes_nothing_in_memory_and_nobody_is_told(operation: str) -> None:
+def test_a_disk_that_refuses_changes_nothing_in_memory_and_no_writer_is_told(operation: str) -> None:
     storage, told = MemoryStorage(), []
     store = opened(storage)
     store.put("title", "old")

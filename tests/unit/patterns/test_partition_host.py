@@ -76,7 +76,7 @@ def test_a_migrating_partition_is_read_and_not_written() -> None:
 
 
 @pytest.mark.rows("FXP-R25", "FXP-R26")
-def test_between_arrival_and_table_nobody_answers_and_nobody_says_absent() -> None:
+def test_between_arrival_and_table_no_host_answers_and_no_host_says_absent() -> None:
     hosts = Hosts()
     hosts.move()
     for host, generation in ((hosts.athens, 1), (hosts.ephesus, 2)):

@@ -268,7 +268,7 @@ def test_two_values_for_one_version_break_an_invariant_and_two_versions_do_not()
     assert breaches(OneValuePerVersion(), *same, ("cyrene", Learned("k", 1, TWO_A, 6))) == ["cyrene"]
 
 
-def test_a_chosen_value_must_have_been_somebodys_own() -> None:
+def test_a_chosen_value_must_have_been_the_own_value_of_a_proposer() -> None:
     assert breaches(ChosenValuesWereProposed(), ("athens", proposed(ONE_A, 5)), ("athens", chosen(ONE_A, 5))) == []
     adopted = (("athens", proposed(ONE_A, 5, own=False)), ("athens", chosen(ONE_A, 5)))
     assert breaches(ChosenValuesWereProposed(), *adopted) == ["athens"]

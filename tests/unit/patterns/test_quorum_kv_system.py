@@ -119,7 +119,7 @@ def test_a_read_goes_on_to_the_next_replica_after_an_error() -> None:
     assert story.ended == [("ok", [3], None)]
 
 
-def test_with_a_primary_everybody_turns_to_the_same_replica_first() -> None:
+def test_with_a_primary_all_clients_turn_to_the_same_replica_first() -> None:
     story = ClientStory(QuorumKeyValueStore(), coordinator="primary")
     story.invoke("read")
     first = story.ports.sent[0][0]

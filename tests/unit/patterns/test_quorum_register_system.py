@@ -79,7 +79,7 @@ def test_a_read_goes_to_the_next_node_after_silence_and_after_an_error() -> None
     assert story.ended == [("ok", 7, None)]
 
 
-def test_a_write_that_nobody_answers_is_sent_once_and_stays_unknown() -> None:
+def test_a_write_without_an_answer_is_sent_once_and_stays_unknown() -> None:
     story = ClientStory(QuorumRegister())
     assert story.invoke("write", 7) == WriteValue(1, "x", 7)
     story.pass_time(1_000_000)

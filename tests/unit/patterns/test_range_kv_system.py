@@ -83,7 +83,7 @@ def test_an_option_may_be_text_and_others_are_still_numbers() -> None:
         make_plan(wrong, resolve(wrong))
 
 
-def test_a_bug_that_nobody_planted_is_refused() -> None:
+def test_an_unknown_bug_is_refused() -> None:
     with pytest.raises(UsageError, match="range-kv has no planted bug"):
         BUGS.parts(["no-such-bug"])
 

@@ -138,7 +138,7 @@ def test_another_quorum_size_can_be_asked_for() -> None:
 
 
 @pytest.mark.rows("RWL-R3", "RWL-R16")
-def test_answers_for_an_earlier_incarnation_find_nobody() -> None:
+def test_answers_for_an_earlier_incarnation_find_no_waiting_request() -> None:
     before, after = CorrelationIds(1), CorrelationIds(2)
     old = [before.next() for _ in range(1000)]
     new = [after.next() for _ in range(1000)]

@@ -49,12 +49,12 @@ def test_who_joins_with_many_tokens_takes_a_little_from_all() -> None:
 def test_one_joins_at_a_time_and_a_join_that_was_broken_off_goes_on_first() -> None:
     ring = RingAssignment(PARTITIONS, 16)
     owners = ring.assign(OLD, 3)
-    everybody = [*WITH_DELPHI, "ephesus"]
-    first = ring.plan(owners, everybody)
+    members = [*WITH_DELPHI, "ephesus"]
+    first = ring.plan(owners, members)
     assert {move.target for move in first} == {"delphi"}
     owners[first[0].partition] = "delphi"
     assert {move.target for move in ring.plan(owners, [*OLD, "ephesus"])} == {"ephesus"}
-    rest = ring.plan(owners, everybody)
+    rest = ring.plan(owners, members)
     assert {(move.partition, move.source, move.target) for move in rest} == {
         (move.partition, move.source, move.target) for move in first[1:]
     }

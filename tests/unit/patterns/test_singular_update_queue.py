@@ -1,4 +1,4 @@
-"""Singular update queue: one at a time, in order, bounded, nobody left hanging (SUQ-S2 to S4, S6, S7)."""
+"""Singular update queue: one at a time, in order, bounded, no caller left hanging (SUQ-S2 to S4, S6, S7)."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_a_full_queue_refuses_and_loses_nothing() -> None:
 
 
 @pytest.mark.rows("SUQ-S3", "SUQ-R7")
-def test_whoever_waits_for_room_gets_it_in_the_order_of_waiting() -> None:
+def test_waiting_callers_get_room_in_the_order_of_waiting() -> None:
     stalled = _Stalled()
     handled: list[int] = []
     queue: SingularUpdateQueue[int, None] = SingularUpdateQueue(handled.append, 2, schedule=stalled)

@@ -1,4 +1,4 @@
-"""A snapshot of the key-value store holds all of it: whoever restores it answers as if it had applied every entry."""
+"""A snapshot of the key-value store holds all of it: a restored server answers as if it had applied every entry."""
 
 from __future__ import annotations
 

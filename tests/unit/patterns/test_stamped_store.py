@@ -84,7 +84,7 @@ def test_reads_and_refused_commands_write_no_version() -> None:
 def test_changes_are_seen_by_their_own_command_and_by_others_once_they_are_committed() -> None:
     values = CurrentValues(OrderedVersions())
     values["title"] = "Nitroservices"
-    values["author"] = "nobody"
+    values["author"] = "unknown"
     values.commit(1)
     values["title"] = "Microservices"
     del values["author"]
@@ -93,7 +93,7 @@ def test_changes_are_seen_by_their_own_command_and_by_others_once_they_are_commi
     assert values.at("title", 1) == "Nitroservices"
     assert values.commit(2) == {"title": "Microservices", "author": DELETED}
     assert dict(values) == {"title": "Microservices"}
-    assert [values.at("author", version) for version in (0, 1, 2)] == [None, "nobody", None]
+    assert [values.at("author", version) for version in (0, 1, 2)] == [None, "unknown", None]
     with pytest.raises(KeyError):
         del values["author"]
 
@@ -114,7 +114,7 @@ def test_only_so_much_of_the_past_is_kept_as_was_asked_for() -> None:
 def test_a_snapshot_brings_back_values_versions_and_answers(versioned: bool) -> None:
     log, copy = Log(versioned), Log(versioned)
     log.apply(SetValue("title", "Nitroservices"))
-    log.apply(SetValue("author", "nobody"))
+    log.apply(SetValue("author", "unknown"))
     log.store.values.pop("author")
     log.store.current.commit(4)
     log.apply(SetValue("title", "Microservices"), number=9)

@@ -157,7 +157,7 @@ def test_a_confirmation_makes_room() -> None:
     assert registry.send(A, [event(4)]) == (3, 0)
 
 
-# -- planted bugs that the confirmations of the system heal before anybody notices ----------------
+# -- planted bugs that the confirmations of the system heal before a client notices ----------------
 
 
 class OneWatcherPerPath(WatchRegistry):

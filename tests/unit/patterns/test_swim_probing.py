@@ -20,7 +20,7 @@ class Asked:
 
 
 @pytest.mark.rows("GO-R22")
-def test_who_answers_nobody_is_dead_and_only_then() -> None:
+def test_a_member_is_dead_only_when_it_answers_no_other_member() -> None:
     asked = Asked()
     asked.prober.probe("byzantium")
     asked.prober.ask_helpers(["cyrene", "delphi", "ephesus", "fatima"])

@@ -75,7 +75,7 @@ class Cluster:
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "options"), variants())
 @pytest.mark.parametrize("source", ["cyrene", "client-1", "mallory"])
-def test_no_kind_of_message_ends_a_node_whoever_brings_it(name: str, options: dict[str, str], source: str) -> None:
+def test_no_kind_of_message_ends_a_node_from_any_sender(name: str, options: dict[str, str], source: str) -> None:
     cluster = Cluster(name, options)
     for message in (each for kind in load_system(name).messages for each in smallest(kind)):
         for target in ("athens", "byzantium"):

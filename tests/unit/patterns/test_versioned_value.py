@@ -114,12 +114,12 @@ def test_a_range_includes_both_of_its_ends(
 @pytest.mark.rows("VVL-R12", "VVL-S2", "VVL-I1", "VVL-I4")
 def test_a_pinned_reader_sees_one_snapshot_while_others_write(store: VersionedStore[int]) -> None:
     store.put("title", 1, "Nitroservices")
-    store.put("author", 2, "nobody")
+    store.put("author", 2, "unknown")
     reader = store.pinned(2)
     assert reader.get("title") == "Nitroservices"
     for version, key in ((3, "title"), (4, "author"), (5, "publisher")):
         store.put(key, version, "new")
-        assert [reader.get(name) for name in ("title", "author", "publisher")] == ["Nitroservices", "nobody", None]
+        assert [reader.get(name) for name in ("title", "author", "publisher")] == ["Nitroservices", "unknown", None]
     assert [store.pinned(5).get(name) for name in ("title", "author", "publisher")] == ["new", "new", "new"]
 
 
@@ -180,7 +180,7 @@ def test_one_counter_for_all_keys_gives_the_first_update_version_1(store: Versio
 
 @pytest.mark.rows("VVL-R2", "VVL-R17", "VVL-S4")
 def test_replicas_that_apply_one_log_agree_on_versions_and_a_new_leader_goes_on_counting() -> None:
-    log = [("title", "Nitroservices"), ("author", "nobody"), ("title", "Microservices")]
+    log = [("title", "Nitroservices"), ("author", "unknown"), ("title", "Microservices")]
     old_leader, follower = CountedVersions(OrderedVersions()), CountedVersions(IndexedVersions())
     assert [old_leader.apply(*entry) for entry in log] == [follower.apply(*entry) for entry in log] == [1, 2, 3]
     assert list(old_leader.store.entries()) == list(follower.store.entries())
@@ -249,7 +249,7 @@ def test_a_version_covers_the_whole_value(store: VersionedStore[int]) -> None:
 
 
 @pytest.mark.rows("VVL-R10")
-def test_whoever_finds_a_version_in_the_index_finds_its_value() -> None:
+def test_a_reader_that_finds_a_version_in_the_index_finds_its_value() -> None:
     assert list(seen_between_the_updates(IndexedVersions)) == [[], [1]]
 
 

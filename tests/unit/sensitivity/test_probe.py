@@ -83,7 +83,7 @@ def test_an_anomaly_that_no_checker_refuses_is_inserted_and_not_shown() -> None:
     assert figure == Sensitivity(anomaly="wrong-answer", inserted=12, shown=0)
 
 
-def test_what_changes_no_answer_counts_as_inserted_and_nobody_is_asked_about_it() -> None:
+def test_an_anomaly_that_changes_no_answer_counts_as_inserted_and_no_checker_judges_it() -> None:
     checker = Seven()
     (figure,) = probe(reads(20), [checker], answering(None), insertions=12)
     assert (figure.inserted, figure.shown, checker.asked) == (12, 0, [])

@@ -13,10 +13,10 @@ from collections.abc import Callable
 __all__ = ["HASTY_S", "PATIENT_S", "HandSetClock", "wait_until"]
 
 PATIENT_S = 30.0
-"""For what comes: only a failing test waits so long."""
+"""The limit for an answer that comes: only a failing test waits so long."""
 
 HASTY_S = 0.1
-"""For an answer that never comes."""
+"""The limit for an answer that never comes."""
 
 
 class HandSetClock:

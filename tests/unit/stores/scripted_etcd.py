@@ -24,21 +24,21 @@ class Gateway:
     def __init__(self) -> None:
         self.revision = 1
         self.stored: dict[str, dict[str, Any]] = {}
-        """What is told of each key, by the key in clear."""
+        """The entry of each key in answers, by the key in clear."""
         self.events: list[dict[str, Any]] = []
         self.leases: set[str] = set()
         self.asked: list[tuple[str, Any]] = []
         self.mood = ""
         self.says: bytes | None = None
-        """What is said with status 200 to every request, if anything."""
+        """The answer to every request, with status 200, if there is one."""
         self.moods: dict[str, str] = {}
-        """What happens to requests on one path, whatever the mood."""
+        """The moods of single paths, which go before `mood`."""
         self.compacted = 0
         """Changes up to this revision are not told any more."""
         self.least_ttl_s = 1
-        """For how long a lease is granted at least, whatever was asked for."""
+        """The shortest life of a granted lease; a shorter request gets it too."""
         self.streams_end_after: int | None = None
-        """After how many answers a watch's stream breaks off; None: never."""
+        """The number of answers after which a watch's stream breaks off; None: never."""
         self.silent = threading.Event()
         self.changed = threading.Condition()
         self.server = ThreadingHTTPServer((HOST, 0), handler_for(self))
@@ -58,7 +58,7 @@ class Gateway:
         return answer
 
     def change(self, *changes: tuple[str, str | None], lease: str = "0") -> None:
-        """One revision in which all these keys change, as if somebody else had done it; values in base 64."""
+        """One revision in which all these keys change, as if another client had done it; values in base 64."""
         self.revision += 1
         for key, value in changes:
             kv = {"key": base64.b64encode(key.encode()).decode(), "mod_revision": str(self.revision)}
@@ -204,6 +204,6 @@ def handler_for(gateway: Gateway) -> type[BaseHTTPRequestHandler]:
                 self.wfile.flush()
 
         def log_message(self, *arguments: object) -> None:
-            """Nobody reads it."""
+            """Discard the line."""
 
     return Handler

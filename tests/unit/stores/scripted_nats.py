@@ -13,7 +13,7 @@ INFO = {"server_id": "S", "version": "2.9.10", "proto": 1, "headers": True, "max
 
 
 class NoResponders(Exception):
-    """Nobody takes such messages."""
+    """No server takes such messages."""
 
 
 class ScriptedNats(ScriptedServer):

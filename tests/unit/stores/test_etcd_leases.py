@@ -103,7 +103,7 @@ def test_a_lease_that_was_granted_for_longer_than_was_asked_for_is_believed_in_f
     client.close()
 
 
-def test_nobody_trusts_in_a_lease_that_could_not_be_refreshed_for_its_whole_life(
+def test_an_owner_does_not_trust_a_lease_that_could_not_be_refreshed_for_its_whole_life(
     owner: LockOwner, etcd: Gateway, clock: HandSetClock
 ) -> None:
     do(owner, "acquire")
@@ -117,7 +117,7 @@ def test_nobody_trusts_in_a_lease_that_could_not_be_refreshed_for_its_whole_life
 
 
 @pytest.mark.parametrize("mood", ["hang up", "silence", "503", "garbage"])
-def test_a_grant_that_failed_is_definite_since_a_lease_without_a_key_is_seen_by_nobody(
+def test_a_grant_that_failed_is_definite_since_no_client_sees_a_lease_without_a_key(
     etcd: Gateway, clock: HandSetClock, mood: str
 ) -> None:
     etcd.mood = mood

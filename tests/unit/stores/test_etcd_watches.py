@@ -173,7 +173,7 @@ def test_a_member_that_says_nothing_is_left_after_a_while(
     wait_until(lambda: [path for path, _ in etcd.asked].count("/v3/kv/range") > 1)
 
 
-def test_what_etcd_tells_of_keys_that_nobody_asked_for_is_passed_on(client: WatchingClient, etcd: Gateway) -> None:
+def test_events_of_unrequested_keys_from_etcd_are_passed_on(client: WatchingClient, etcd: Gateway) -> None:
     etcd.told = lambda wanted: iter(  # type: ignore[method-assign]  # the script of this test alone
         [{"header": {"revision": "2"}, "events": [{"kv": {"key": "dA==", "mod_revision": "2", "value": packed(1)}}]}]
     )

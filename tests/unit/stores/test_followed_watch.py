@@ -76,7 +76,7 @@ def test_a_mistake_of_the_adapter_is_raised_where_events_are_taken_and_is_no_sil
         watch.log.drain()
 
 
-def test_a_watch_that_is_closed_asks_nobody_any_more(watch: Watch) -> None:
+def test_a_watch_that_is_closed_sends_no_further_request(watch: Watch) -> None:
     wait_until(lambda: not watch.is_new)
     watch.close()
     assert watch.is_over and not watch.goes_on and watch.asked == [(4, True)]

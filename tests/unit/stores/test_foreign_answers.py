@@ -1,4 +1,4 @@
-"""Answers that a store does not give, cut short or somebody else's: no adapter takes one for a success or a refusal."""
+"""Cut-short and foreign answers, which a store never gives: no adapter takes one for a success or a refusal."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def test_a_lock_is_believed_in_from_when_it_was_asked_for_and_never_again(
     keeping: LockKeeping[Hook], clock: HandSetClock
 ) -> None:
     hook = Hook()
-    hook.says = OSError("nobody answers")
+    hook.says = OSError("no server answers")
     clock.now_us = 15 * MS
     lock = granted(keeping, hook)
     assert lock is not None and (lock.token, lock.ttl_s) == (7, TTL_S)
@@ -94,7 +94,7 @@ def test_a_refresh_counts_from_when_it_was_sent(keeping: LockKeeping[Hook], cloc
     seen = hook.refreshes
     # The first of three may have been sent before that, and the last may not be answered yet.
     wait_until(lambda: hook.refreshes >= seen + 3)
-    hook.says = OSError("nobody answers")
+    hook.says = OSError("no server answers")
     seen = hook.refreshes
     wait_until(lambda: hook.refreshes >= seen + 2)
     clock.now_us = 15 * MS + TRUSTED_US - 1

@@ -1,4 +1,4 @@
-"""The owner of a lock: it refuses itself what it does not hold, asks nobody whether it does, and is late on purpose."""
+"""The owner of a lock: it refuses operations without the lock, asks no server about it, and is late on purpose."""
 
 from __future__ import annotations
 
@@ -71,12 +71,14 @@ def do(owner: LockOwner, f: str, value: Any = None) -> Outcome:
 
 
 @pytest.mark.parametrize("f", ["check", "guarded-write", "late-write", "release"])
-def test_what_is_not_held_is_refused_and_nobody_is_asked(owner: LockOwner, client: Client, f: str) -> None:
+def test_an_operation_on_a_lock_that_is_not_held_is_refused_without_asking_the_store(
+    owner: LockOwner, client: Client, f: str
+) -> None:
     assert do(owner, f, 5) == fail("not-held")
     assert client.did == []
 
 
-def test_an_owner_asks_nobody_whether_it_is_one(owner: LockOwner, client: Client) -> None:
+def test_an_owner_does_not_ask_the_store_whether_it_is_one(owner: LockOwner, client: Client) -> None:
     client.keeping.locks["lock0"] = Lock()
     assert do(owner, "check") == ok({"token": 7})
     assert client.did == []

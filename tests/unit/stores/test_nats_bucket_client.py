@@ -153,7 +153,7 @@ def test_a_conditional_write_that_came_too_late_did_not_happen(client: BucketCli
     assert do(client, "add", 2) == ("fail", None, "wrong-last-sequence")
 
 
-def test_a_message_that_nobody_takes_did_not_happen(client: BucketClient, key: OneKey) -> None:
+def test_a_message_that_no_server_takes_did_not_happen(client: BucketClient, key: OneKey) -> None:
     key.mood = NoResponders()
     assert do(client, "write", 1) == ("fail", None, "no-responders")
 
@@ -263,10 +263,10 @@ def test_the_bucket_serves_once_its_members_agree_and_its_replicas_are_current()
 
 
 @pytest.mark.parametrize("told", [None, "byzantium"])
-def test_the_bucket_does_not_serve_while_nobody_leads_the_servers_since_no_consumer_can_be_made(
+def test_the_bucket_does_not_serve_while_the_servers_have_no_leader_since_no_consumer_can_be_made(
     told: str | None,
 ) -> None:
     leader = said("athens", leads=True)
     assert NatsJetStream().serving({"athens": leader, "byzantium": said("athens", of_servers=told)}) is None
-    nobody = said("athens", leads=True, of_servers=None)
-    assert NatsJetStream().serving({"athens": nobody, "byzantium": said("athens", of_servers=None)}) is None
+    leaderless = said("athens", leads=True, of_servers=None)
+    assert NatsJetStream().serving({"athens": leaderless, "byzantium": said("athens", of_servers=None)}) is None

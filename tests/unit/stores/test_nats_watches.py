@@ -89,7 +89,7 @@ class ScriptedBucket:
         )
 
     def end(self, inbox: Inbox) -> None:
-        """Nobody listens any more."""
+        """Ignore the end of the inbox."""
 
     def close(self) -> None:
         """There is no connection."""

@@ -57,7 +57,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
             self.wfile.write(content)
 
         def log_message(self, *arguments: object) -> None:
-            """Nobody reads it."""
+            """Discard the line."""
 
     server = HTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)

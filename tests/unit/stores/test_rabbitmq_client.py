@@ -1,4 +1,4 @@
-"""The RabbitMQ client: what it asks of a channel, what it makes of each failure, and a channel nobody answers on."""
+"""The RabbitMQ client: what it asks of a channel, what it makes of each failure, and a channel without an answer."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_only_what_was_given_back_was_certainly_not_put_in(
 
 @pytest.mark.parametrize("is_lent", [True, False])
 @pytest.mark.parametrize("f", ["dequeue", "drain"])
-def test_nobody_knows_what_a_failed_taking_took(broker: Broker, f: str, is_lent: bool) -> None:
+def test_a_failed_taking_has_an_unknown_outcome(broker: Broker, f: str, is_lent: bool) -> None:
     broker.failures["get"] = ConnectionError()
     assert do(client(is_lent=is_lent), f) == ("info", None, "connection-lost")
 
@@ -149,7 +149,7 @@ def listener(monkeypatch: pytest.MonkeyPatch) -> Iterator[socket.socket]:
         yield listener
 
 
-def test_a_port_that_nobody_listens_on_and_a_silent_server_are_no_connection(
+def test_a_closed_port_and_a_silent_server_are_no_connection(
     listener: socket.socket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(channel_module, "_FAREWELL_S", PATIENT_S)

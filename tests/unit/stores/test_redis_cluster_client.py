@@ -129,8 +129,8 @@ def test_a_member_that_has_hung_up_is_connected_to_again(members: Members, clien
 
 def test_an_owner_that_cannot_be_reached_has_executed_nothing(members: Members, client: ClusterClient) -> None:
     with socket.create_server((HOST, 0)) as listener:
-        nobody = listener.getsockname()[1]
-    members.refusal[1] = Refused(f"MOVED {SLOT} {HOST}:{nobody}")
+        closed_port = listener.getsockname()[1]
+    members.refusal[1] = Refused(f"MOVED {SLOT} {HOST}:{closed_port}")
     assert do(client, "write", 7) == ("fail", None, "not-connected")
 
 

@@ -140,7 +140,7 @@ def test_a_lock_is_refreshed_until_it_is_abandoned_and_times_out_then(
 def test_a_lock_that_is_anothers_is_not_held(owners: NewOwner, master: Master) -> None:
     owner = owners()
     do(owner, "acquire")
-    master.owner["locks/lock0"] = "somebody"
+    master.owner["locks/lock0"] = "another"
     wait_until(lambda: do(owner, "check") == ("fail", None, "not-held"))
 
 
@@ -149,7 +149,7 @@ def test_a_lock_that_is_not_refreshed_is_held_until_its_time_is_over(
 ) -> None:
     owner = owners()
     do(owner, "acquire")
-    master.owner["locks/lock0"] = "somebody"
+    master.owner["locks/lock0"] = "another"
     master.refusal = Refused("READONLY You can't write against a read only replica.")
     clock.now_us = TRUSTED_US - 1
     seen = master.refreshes

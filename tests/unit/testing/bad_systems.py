@@ -103,7 +103,7 @@ class SharedInvariant(Slate):
         return self.shared
 
 
-class NobodyLeadsNode(SlateNode):
+class NeverLeadingNode(SlateNode):
     def status(self) -> NodeStatus:
         return NodeStatus(role="follower")
 

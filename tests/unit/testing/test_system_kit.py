@@ -47,7 +47,7 @@ MISTAKES = {
     "no campaign": (bad.BugWithoutCampaign, "planted bug has a name", "its campaign cannot be run"),
     "changeable messages": (bad.ChangeableMessages, "messages are frozen", "frozen=True"),
     "shared invariant": (bad.SharedInvariant, "invariants are fresh", "Make new ones at every call"),
-    "nobody leads": (bad.with_node(bad.NobodyLeadsNode), "a node leads", "follower, follower, follower"),
+    "no node leads": (bad.with_node(bad.NeverLeadingNode), "a node leads", "follower, follower, follower"),
     "cas unanswered": (bad.with_node(bad.IgnoresCasNode), "succeeds in calm runs", "cas never succeeded in"),
     "sends anything": (bad.with_client(bad.SendsAnythingClient), "unknown functions are refused", "no-such-function"),
     "ends twice": (bad.with_client(bad.EndsTwiceClient), "ends exactly once", "ends 2 times"),
@@ -82,7 +82,7 @@ def test_a_mistake_breaks_its_claim_and_is_told_with_what_to_do(mistake: str) ->
     system, claim, told = MISTAKES[mistake]
     (check,) = [check for check in SYSTEM_CHECKS if claim in check.claim]
     problems = check.problems(SystemSubject(make=system, workload=workload_of("register"), bears=("kill",)))
-    assert problems, f"{mistake}: nobody complained"
+    assert problems, f"{mistake}: no check complained"
     texts = "\n".join(map(str, problems))
     assert told in texts
     assert all(problem.what and problem.where and problem.next_step for problem in problems)

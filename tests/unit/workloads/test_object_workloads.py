@@ -62,7 +62,7 @@ def test_a_plan_is_a_function_of_the_seed(workload: str) -> None:
 
 
 @pytest.mark.parametrize("workload", WORKLOADS)
-def test_everybody_looks_again_after_the_heal(workload: str) -> None:
+def test_all_workers_look_again_after_the_heal(workload: str) -> None:
     looks = Counter(row.worker for row in final_rows(workload, 1))
     assert sorted(looks) == [0, 1, 2, 3, 4] and min(looks.values()) >= 2
 

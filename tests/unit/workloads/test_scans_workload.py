@@ -31,7 +31,7 @@ def test_ranges_begin_below_their_end_and_some_have_none() -> None:
     assert {end is None for _, end in scans} == {True, False}
 
 
-def test_at_the_end_everybody_scans_everything_and_both_halves() -> None:
+def test_at_the_end_each_worker_scans_everything_and_both_halves() -> None:
     generator = Scans().final_generator(workers=3, seed=1)
     final = planned_operations(generator, workers=3, seed=1, latency_us=4_000)
     assert Counter(str(row.value) for row in final) == {"['', None]": 3, "['', 'k12']": 3, "['k12', None]": 3}

@@ -39,7 +39,7 @@ __all__ = [
 
 _NOTHING = checksum_of(None)
 _CLOCK_RATE = 1.125
-"""By how much a follower's clock may be slow: drift faults go to ±10 %."""
+"""The largest factor by which a follower's clock may be slow: drift faults go to ±10 %."""
 
 
 class VersionsDoNotChange(ReportingInvariant):

@@ -6,7 +6,7 @@
 
 typedef struct {
     int32_t place;             /* next possible write to try, in `pairs` */
-    int32_t joined;            /* the zone that was joined to the one which the read was added to, or NOBODY */
+    int32_t joined;            /* the zone that was joined to the one which the read was added to, or NONE */
     Zone before;               /* the latter as it was */
     int32_t reached;           /* the latest last call of all zones that reads were added to so far */
     uint64_t culprits;         /* the levels for which a try failed: bit j is the level j + 1 above this one */
@@ -18,24 +18,24 @@ typedef struct {
     const Clusters *c;
     int32_t count;             /* zones; first those that stand, then those of pending writes that no sure read saw */
     Zone *fixed, *now;         /* without unsure reads; with those assigned so far */
-    int32_t *zone_of;          /* by number: its zone, or NOBODY */
-    int32_t *into;             /* by zone: the one that it was joined to, or NOBODY */
-    int32_t *follower;         /* by number: the unsure compare-and-set that was assigned to it, or NOBODY */
+    int32_t *zone_of;          /* by number: its zone, or NONE */
+    int32_t *into;             /* by zone: the one that it was joined to, or NONE */
+    int32_t *follower;         /* by number: the unsure compare-and-set that was assigned to it, or NONE */
     int32_t *latest, *second;  /* by position: of the zones with a return before it, the two with the latest last calls */
     int32_t *parent;           /* by zone: union-find of components */
     int32_t *reads, depth;     /* of this component; how many of them are assigned */
     int32_t *touched;          /* by level: the zone that its read was added to */
-    int32_t blamed[3];         /* the zones for which the latest try failed; NOBODY */
+    int32_t blamed[3];         /* the zones for which the latest try failed, or NONE */
     int32_t *before_call, *before_called;       /* by number: the last to be called on what stands before it in its chain */
     int32_t *after_return, *after_returning;    /* by number: the first to return of what stands behind it in its chain */
     int32_t *rank;             /* by number: how many stand before it in its chain */
     uint8_t *is_involved;      /* beside `unsure`: a try for it failed, or failed because of it */
-    int32_t *chosen;           /* beside `unsure`: the number assigned; NOBODY */
+    int32_t *chosen;           /* beside `unsure`: the number assigned, or NONE */
     int64_t tries_left;
 } Assignment;
 
 static int32_t root_of(const Assignment *a, int32_t z) {
-    while (a->into[z] != NOBODY) z = a->into[z];
+    while (a->into[z] != NONE) z = a->into[z];
     return z;
 }
 
@@ -59,7 +59,7 @@ static void extend(Zone *zone, int32_t first_return, int32_t first_returning, in
 static void index_chain(Assignment *a, int32_t head, int32_t z) {
     const Problem *q = &a->m->q;
     const Clusters *c = a->c;
-    int32_t v = head, last_call = -1, last_called = NOBODY, first_return = NEVER, first_returning = NOBODY;
+    int32_t v = head, last_call = -1, last_called = NONE, first_return = NEVER, first_returning = NONE;
     for (int32_t rank = 0;; v = q->produce[c->next[v]]) {
         a->zone_of[v] = z;
         a->rank[v] = rank++;
@@ -69,7 +69,7 @@ static void index_chain(Assignment *a, int32_t head, int32_t z) {
             last_call = c->last_call[v];
             last_called = c->last_called[v];
         }
-        if (c->next[v] == NOBODY) break;
+        if (c->next[v] == NONE) break;
     }
     for (;; v = q->demand[c->writer[v]]) {
         a->after_return[v] = first_return;
@@ -107,13 +107,13 @@ static void index_zones(Assignment *a, const Zone *zones, int32_t count) {
         index_chain(a, zones[z].value, z);
     }
     /* latest[t] held the zone whose first return is t - 1; from here on it is the furthest of all up to there. */
-    int32_t best = NOBODY, next_best = NOBODY;
+    int32_t best = NONE, next_best = NONE;
     for (int32_t t = 0; t < events; t++) {
         int32_t z = a->latest[t];
-        if (z != NOBODY && (best == NOBODY || zones[z].last_call > zones[best].last_call)) {
+        if (z != NONE && (best == NONE || zones[z].last_call > zones[best].last_call)) {
             next_best = best;
             best = z;
-        } else if (z != NOBODY && (next_best == NOBODY || zones[z].last_call > zones[next_best].last_call)) {
+        } else if (z != NONE && (next_best == NONE || zones[z].last_call > zones[next_best].last_call)) {
             next_best = z;
         }
         a->latest[t] = best;
@@ -122,9 +122,9 @@ static void index_zones(Assignment *a, const Zone *zones, int32_t count) {
     a->count = count;
     for (int32_t k = 0; k < pairs; k++) {
         int32_t number = a->m->pairs[k];
-        if (a->zone_of[number] != NOBODY) continue;
+        if (a->zone_of[number] != NONE) continue;
         index_chain(a, number, a->count);
-        a->fixed[a->count++] = (Zone){number, NEVER, -1, NOBODY, NOBODY};
+        a->fixed[a->count++] = (Zone){number, NEVER, -1, NONE, NONE};
     }
     memcpy(a->now, a->fixed, (size_t)a->count * sizeof *a->now);
     a->into = TAKE(arena, int32_t, a->count);
@@ -145,13 +145,13 @@ static int is_contradicted(Assignment *a, const Level *levels, const Zone *zone,
     if (zone->last_call >= 0) {
         /* Both may be parts of this zone when more than two were joined: then the zones find the contradiction at last. */
         int32_t z = a->latest[zone->last_call];
-        if (z != NOBODY && (root_of(a, z) == x || root_of(a, z) == y)) z = a->second[zone->last_call];
-        if (z != NOBODY && root_of(a, z) != x && root_of(a, z) != y && a->fixed[z].last_call > zone->first_return)
+        if (z != NONE && (root_of(a, z) == x || root_of(a, z) == y)) z = a->second[zone->last_call];
+        if (z != NONE && root_of(a, z) != x && root_of(a, z) != y && a->fixed[z].last_call > zone->first_return)
             other = &a->fixed[z];
     }
     for (int32_t l = a->depth - 1; !other && l >= 0 && levels[l].reached > zone->first_return; l--) {
         int32_t z = a->touched[l];
-        if (z == x || z == y || a->into[z] != NOBODY) continue;
+        if (z == x || z == y || a->into[z] != NONE) continue;
         if (a->now[z].first_return >= zone->last_call || zone->first_return >= a->now[z].last_call) continue;
         other = &a->now[z];
         a->blamed[2] = z;
@@ -173,7 +173,7 @@ static int is_out_of_chain(Assignment *a, int32_t i, int32_t number) {
         name_in_chain(a->m, a->c, a->after_returning[number]);
         return 1;
     }
-    if (a->c->next[a->fixed[a->zone_of[number]].value] == NOBODY) return 0; /* a chain of one value */
+    if (a->c->next[a->fixed[a->zone_of[number]].value] == NONE) return 0; /* a chain of one value */
     for (int32_t k = 0; k < a->depth; k++) {
         int32_t other = a->chosen[a->reads[k]], j = a->m->unsure[a->reads[k]];
         if (a->zone_of[other] != a->zone_of[number] || p->kind[j] != OBSERVE) continue;
@@ -186,8 +186,8 @@ static int is_out_of_chain(Assignment *a, int32_t i, int32_t number) {
 /* Whether the zone y may follow `number`, at the end of `zone`, which is made of the zone x. */
 static int may_follow(Assignment *a, int32_t number, const Zone *zone, int32_t x, int32_t y) {
     int32_t fixed_follower = a->c->next[number];
-    if (fixed_follower != NOBODY) name_in_chain(a->m, a->c, fixed_follower);
-    if (fixed_follower != NOBODY || a->follower[number] != NOBODY) return 0;
+    if (fixed_follower != NONE) name_in_chain(a->m, a->c, fixed_follower);
+    if (fixed_follower != NONE || a->follower[number] != NONE) return 0;
     if (x != y && a->now[y].first_return >= zone->last_call) return 1;
     name_in_chain(a->m, a->c, a->c->writer[number]);
     name_in_chain(a->m, a->c, a->now[y].first_returning);
@@ -200,14 +200,14 @@ static int assign(Assignment *a, int32_t number, Level *levels) {
     const Problem *p = a->m->p;
     Level *level = &levels[a->depth];
     int32_t k = a->reads[a->depth];
-    int32_t i = a->m->unsure[k], x = root_of(a, a->zone_of[number]), y = NOBODY, writer = a->c->writer[number];
+    int32_t i = a->m->unsure[k], x = root_of(a, a->zone_of[number]), y = NONE, writer = a->c->writer[number];
     Zone zone = a->now[x];
     if (p->kind[i] == SWAP) y = root_of(a, a->zone_of[a->m->q.produce[i]]);
     a->blamed[0] = x;
     a->blamed[1] = y;
-    a->blamed[2] = NOBODY;
-    if (writer != NOBODY) extend(&zone, p->return_at[writer], writer, p->call_at[writer], writer);
-    if (y == NOBODY) {
+    a->blamed[2] = NONE;
+    if (writer != NONE) extend(&zone, p->return_at[writer], writer, p->call_at[writer], writer);
+    if (y == NONE) {
         if (is_out_of_chain(a, i, number)) return 0;
         extend(&zone, p->return_at[i], i, p->call_at[i], i);
     } else {
@@ -222,7 +222,7 @@ static int assign(Assignment *a, int32_t number, Level *levels) {
     if (a->depth && levels[a->depth - 1].reached > level->reached) level->reached = levels[a->depth - 1].reached;
     a->now[x] = zone;
     a->touched[a->depth++] = x;
-    if (y != NOBODY) {
+    if (y != NONE) {
         a->into[y] = x;
         a->follower[number] = i;
     }
@@ -233,11 +233,11 @@ static int assign(Assignment *a, int32_t number, Level *levels) {
 static void take_back(Assignment *a, const Level *level) {
     int32_t k = a->reads[--a->depth];
     a->now[a->touched[a->depth]] = level->before;
-    if (level->joined != NOBODY) {
-        a->into[level->joined] = NOBODY;
-        a->follower[a->chosen[k]] = NOBODY;
+    if (level->joined != NONE) {
+        a->into[level->joined] = NONE;
+        a->follower[a->chosen[k]] = NONE;
     }
-    a->chosen[k] = NOBODY;
+    a->chosen[k] = NONE;
 }
 
 /* Note the levels that made the zones to blame what they are: without a change there, the try fails again. */
@@ -344,16 +344,16 @@ static void find_components(Assignment *a, const uint8_t *is_idle) {
         for (int32_t e = m->begin[k]; e < m->begin[k + 1]; e++) {
             int32_t root = component_of(a, a->zone_of[m->pairs[e]]), writer = a->c->writer[m->pairs[e]];
             reach_out(&low[root], &high[root], p->call_at[i], p->return_at[i]);
-            if (writer != NOBODY) reach_out(&low[root], &high[root], p->call_at[writer], p->return_at[writer]);
+            if (writer != NONE) reach_out(&low[root], &high[root], p->call_at[writer], p->return_at[writer]);
         }
     }
     for (int32_t z = 0; z < a->count; z++)
         if (is_open[z] && component_of(a, z) == z) at[low[z] + 1] = z;
-    int32_t before = NOBODY, reached = -1;
+    int32_t before = NONE, reached = -1;
     for (int32_t t = 0; t < events; t++) {
         int32_t z = at[t];
-        if (z == NOBODY) continue;
-        if (before != NOBODY && low[z] < reached) a->parent[z] = before;
+        if (z == NONE) continue;
+        if (before != NONE && low[z] < reached) a->parent[z] = before;
         else before = z;
         if (high[z] > reached) reached = high[z];
     }
@@ -377,7 +377,7 @@ static int assign_all(Mapping *m, const Clusters *c, const Zone *zones, int32_t 
     for (int32_t k = 0; k < m->unsure_count; k++) {
         int32_t i = m->unsure[k];
         is_idle[k] = p->return_at[i] == NEVER && !happened(&m->q, c, i);
-        a.chosen[k] = is_idle[k] ? m->q.values - 1 : NOBODY;
+        a.chosen[k] = is_idle[k] ? m->q.values - 1 : NONE;
     }
     find_components(&a, is_idle);
     int32_t *first = TAKE(arena, int32_t, a.count);
@@ -391,7 +391,7 @@ static int assign_all(Mapping *m, const Clusters *c, const Zone *zones, int32_t 
     int verdict = LEGAL;
     for (int32_t z = 0; z < a.count; z++) {
         int32_t size = 0;
-        for (int32_t k = first[z]; k != NOBODY; k = next[k]) a.reads[size++] = k;
+        for (int32_t k = first[z]; k != NONE; k = next[k]) a.reads[size++] = k;
         int found = size ? assign_component(&a, size, levels) : LEGAL;
         if (found == ILLEGAL) return ILLEGAL;
         if (found == UNKNOWN) verdict = UNKNOWN;

@@ -29,12 +29,12 @@ static int32_t *in_order_of(const int64_t *key, int32_t count, Arena *arena) {
 static int is_overtaken(const Container *c, int32_t *pair) {
     const int32_t *by_call = in_order_of(c->put_call, c->count, c->arena);
     const int32_t *by_return = in_order_of(c->put_return, c->count, c->arena);
-    int32_t last = NOBODY, position = 0;
+    int32_t last = NONE, position = 0;
     for (int32_t k = 0; k < c->count; k++) {
         int32_t i = by_call[k];
         for (; c->put_return[by_return[position]] < c->put_call[i]; position++)
-            if (last == NOBODY || c->take_call[by_return[position]] > c->take_call[last]) last = by_return[position];
-        if (last != NOBODY && c->take_return[i] < c->take_call[last]) {
+            if (last == NONE || c->take_call[by_return[position]] > c->take_call[last]) last = by_return[position];
+        if (last != NONE && c->take_return[i] < c->take_call[last]) {
             pair[0] = last;
             pair[1] = i;
             return 1;

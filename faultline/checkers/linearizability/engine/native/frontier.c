@@ -6,7 +6,7 @@
    that makes the history illegal. The working memory holds one rank and is bounded by concurrency. */
 
 typedef struct {
-    int32_t state, used, next; /* `next` configuration of this rank with the same state and mask; NOBODY */
+    int32_t state, used, next; /* `next` configuration of this rank with the same state and mask, or NONE */
     int32_t is_dominated;
 } Configuration;
 
@@ -61,7 +61,7 @@ static void take_observers(Search *s) {
     const Problem *p = s->p;
     for (int32_t slot = 0; slot < s->slots; slot++) {
         int32_t i = s->in_slot[slot];
-        if (i == NOBODY) continue;
+        if (i == NONE) continue;
         if ((p->kind[i] == OBSERVE && p->demand[i] == s->state) || (p->kind[i] == AVOID && p->demand[i] != s->state))
             s->ahead[slot >> 6] |= (uint64_t)1 << (slot & 63);
     }
@@ -170,7 +170,7 @@ static void step_by_pending(Frontier *f, size_t k, int has_avoid, int32_t wanted
     } else {
         while (wanted) {
             int32_t value = s->wanted[--wanted];
-            for (int32_t g = s->by_produce[value]; g != NOBODY; g = s->next_by_produce[g]) {
+            for (int32_t g = s->by_produce[value]; g != NONE; g = s->next_by_produce[g]) {
                 step_by_group(f, k, g);
                 if (group_kind(s, g) == SWAP && is_available(s, g)) want(s, group_demand(s, g), &wanted);
             }
@@ -185,12 +185,13 @@ static int is_supplied(Search *s, int32_t next, int32_t used, const uint64_t *ma
     int32_t demand = p->demand[next], supplied = 0;
     for (int32_t slot = 0; slot < s->slots && !supplied; slot++) {
         int32_t i = s->in_slot[slot];
-        if (i == NOBODY || i == next || (mask[slot >> 6] >> (slot & 63) & 1)) continue;
+        if (i == NONE || i == next || (mask[slot >> 6] >> (slot & 63) & 1)) continue;
         supplied = (p->kind[i] == WRITE || p->kind[i] == SWAP) && p->produce[i] == demand;
     }
     if (supplied) return 1;
     count_taken(s, used, 1);
-    for (int32_t g = s->by_produce[demand]; g != NOBODY && !supplied; g = s->next_by_produce[g]) supplied = is_available(s, g);
+    for (int32_t g = s->by_produce[demand]; g != NONE && !supplied; g = s->next_by_produce[g])
+        supplied = is_available(s, g);
     count_taken(s, used, -1);
     return supplied;
 }
@@ -206,7 +207,7 @@ static void expand(Frontier *f, size_t k) {
     s->stamp++;
     for (int32_t slot = 0; slot < s->slots; slot++) {
         int32_t i = s->in_slot[slot];
-        if (i == NOBODY || (mask_at(f, k)[slot >> 6] >> (slot & 63) & 1)) continue;
+        if (i == NONE || (mask_at(f, k)[slot >> 6] >> (slot & 63) & 1)) continue;
         int kind = p->kind[i];
         if (kind == WRITE || kind == APPEND || (kind == SWAP && p->demand[i] == state)) pool_add_int(s, &s->candidates, i);
         else if (kind == AVOID) has_avoid = 1;
@@ -276,7 +277,7 @@ static int pass_rank(Frontier *f) {
     }
     for (size_t k = 0; k < f->configurations.count; k++)
         if (!CONFIGURATION(f, k)->is_dominated && !(mask_at(f, k)[slot >> 6] >> (slot & 63) & 1)) tell_configuration(f, k);
-    s->in_slot[slot] = NOBODY;
+    s->in_slot[slot] = NONE;
     return f->arrivals.count > 0;
 }
 
@@ -295,7 +296,7 @@ static void close_frontier(Frontier *f) {
 }
 
 /* Advance the frontier of `p` until it is empty: ILLEGAL, with the set in `found`; LEGAL when it never is, UNKNOWN when
-   that takes more than so many looks, or too long. Whoever catches that memory ran out has to close all three. */
+   that takes more than so many looks, or too long. A caller that catches exhausted memory must close all three. */
 static int advance_frontier(
     Frontier *f, Search *s, const Problem *p, int64_t looks_max, double deadline_s, Refutation *found) {
     memset(s, 0, sizeof *s);
@@ -314,7 +315,7 @@ static int advance_frontier(
     found->used_begin.size = found->used.size = sizeof(int32_t);
     pool_add_int(s, &found->ahead_begin, 0);
     pool_add_int(s, &found->used_begin, 0);
-    Configuration initial = {INITIAL, 0, NOBODY, 0};
+    Configuration initial = {INITIAL, 0, NONE, 0};
     *(Configuration *)pool_add(s, &f->arrivals, 1) = initial;
     memset(pool_add(s, &f->arrived_masks, 1), 0, f->masks.size);
     grow_frontier_table(f);

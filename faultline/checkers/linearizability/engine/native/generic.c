@@ -387,11 +387,11 @@ static int has_earlier_twin(const GenericSearch *g, const int32_t *window, int32
     return 0;
 }
 
-/* The member of a group to be used next before the return of `rank`, NOBODY when all that were called are used up. */
+/* The member of a group to be used next before the return of `rank`, NONE when all that were called are used up. */
 static int32_t next_unused(const GenericSearch *g, const PendingGroup *group, const uint64_t *used, int32_t rank) {
     int32_t k = group->begin;
     while (k < group->end && has_bit(used, k)) k++;
-    if (k == group->end || g->p.call_at[g->members[k]] > g->p.return_at[g->p.by_return[rank]]) return NOBODY;
+    if (k == group->end || g->p.call_at[g->members[k]] > g->p.return_at[g->p.by_return[rank]]) return NONE;
     return k;
 }
 
@@ -478,7 +478,7 @@ static int32_t choose(GenericSearch *g, int *is_exhausted) {
         for (; c->choice - count < g->group_count; c->choice++) {
             const PendingGroup *group = &g->groups[c->choice - count];
             int32_t k = next_unused(g, group, g->used_bits, c->rank);
-            if (k == NOBODY) continue;
+            if (k == NONE) continue;
             int32_t reached = step_of(g, c->state, group->class_);
             if (reached == UNASKED) {
                 ask(g, c->state, group->class_);
@@ -620,7 +620,7 @@ static int32_t check_configuration(GenericSearch *g, const GenericConfiguration 
     }
     for (int32_t n = 0; n < g->group_count; n++) {
         int32_t k = next_unused(g, &g->groups[n], g->used_bits, c->rank);
-        if (k == NOBODY) continue;
+        if (k == NONE) continue;
         int32_t reached = step_of(g, c->state, g->groups[n].class_);
         if (reached == UNASKED) {
             ask(g, c->state, g->groups[n].class_);

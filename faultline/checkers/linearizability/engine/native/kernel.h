@@ -4,7 +4,7 @@
    append, produce and demand are the first and one past the last of its edges), call, return (negative: pending).
    Keys are numbered from 0. Edges (from, to) are ordered by the length of the text they come from.
 
-   `method` may forbid the monitor (BY_SEARCH). Keys are searched with first_steps each; whoever needs more waits until
+   `method` may forbid the monitor (BY_SEARCH). Keys are searched with first_steps each; one that needs more waits until
    all others had their turn, then gets eight times as many, up to steps_max.
 
    Answers by key: verdict, method, steps, furthest, state, and in order[order_begin .. + order_length] the

@@ -13,8 +13,8 @@ enum { LEGAL, ILLEGAL, UNKNOWN };
 enum { BY_ZONES = 1, BY_SEARCH = 2 };
 
 #define INITIAL 0       /* the local number of the value at the beginning */
-#define DEAD (-1)       /* any value that nobody will look at any more */
-#define NOBODY (-1)     /* no operation, no group */
+#define DEAD (-1)       /* a value that no operation will look at any more */
+#define NONE (-1)       /* no operation, no group */
 #define NEVER INT32_MAX /* the position of a return that does not come */
 
 /* Memory that is given back all at once, when the next key is taken up. */

@@ -8,7 +8,7 @@ typedef struct {
     int32_t *first;      /* by value of p: where its writes begin in `writes`; one more for the end */
     int32_t *writes;     /* by value, then in order of call */
     int32_t *reach;      /* beside `writes`: the latest return of this and the earlier writes of the value */
-    int32_t *overwriter; /* by operation: of the writes that returned before its call the one called last; NOBODY */
+    int32_t *overwriter; /* by operation: of the writes that returned before its call the one called last, or NONE */
     int32_t *unsure, unsure_count; /* reads with several possible writes, in order of call */
     int32_t *begin, *pairs;        /* beside `unsure`, and one more: where the numbers of possible writes begin in `pairs` */
     uint8_t *is_named;             /* by operation: 1, it is in the core; 2, so are its grounds; 4, so are those of its chain */
@@ -52,13 +52,13 @@ static int number_writes(Mapping *m) {
 
 static void find_overwriters(Mapping *m) {
     const Problem *p = m->p;
-    int32_t latest = NOBODY, r = 0;
+    int32_t latest = NONE, r = 0;
     m->overwriter = TAKE(p->arena, int32_t, p->size);
     for (int32_t k = 0; k < p->size; k++) {
         int32_t i = p->by_call[k];
         for (; r < p->completed && p->return_at[p->by_return[r]] < p->call_at[i]; r++) {
             int32_t done = p->by_return[r];
-            if (p->kind[done] >= WRITE && (latest == NOBODY || p->call_at[done] > p->call_at[latest])) latest = done;
+            if (p->kind[done] >= WRITE && (latest == NONE || p->call_at[done] > p->call_at[latest])) latest = done;
         }
         m->overwriter[i] = latest;
     }
@@ -72,7 +72,7 @@ static int has_several_writes(const Mapping *m, int32_t v) {
 static int32_t possible_writes(const Mapping *m, int32_t i, int32_t *found, int32_t count_max) {
     const Problem *p = m->p;
     int32_t v = p->demand[i], low = m->first[v], high = m->first[v + 1], count = 0, looked_at = 0;
-    int32_t overwriter = m->overwriter[i], overwritten_at = overwriter == NOBODY ? -1 : p->call_at[overwriter];
+    int32_t overwriter = m->overwriter[i], overwritten_at = overwriter == NONE ? -1 : p->call_at[overwriter];
     while (low < high) {
         int32_t middle = low + (high - low) / 2;
         if (p->call_at[m->writes[middle]] < p->return_at[i]) low = middle + 1;
@@ -83,7 +83,7 @@ static int32_t possible_writes(const Mapping *m, int32_t i, int32_t *found, int3
         int32_t writer = m->writes[k];
         if (p->return_at[writer] > overwritten_at && writer != i) found[count++] = m->q.produce[writer];
     }
-    if (v == INITIAL && overwriter == NOBODY) {
+    if (v == INITIAL && overwriter == NONE) {
         if (looked_at >= count_max) return -1;
         found[count++] = INITIAL;
     }
@@ -93,7 +93,7 @@ static int32_t possible_writes(const Mapping *m, int32_t i, int32_t *found, int3
 /* -- the core of a refusal -------------------------------------------------------------------------------------------- */
 
 static void name(Mapping *m, int32_t i) {
-    if (i == NOBODY || m->is_named[i] & 1) return;
+    if (i == NONE || m->is_named[i] & 1) return;
     m->is_named[i] |= 1;
     m->core[m->core_size++] = i;
 }
@@ -113,8 +113,8 @@ static void name_read(Mapping *m, int32_t i) {
    its chain, as far as they saw a repeated value: whether these are in the chain depends on other writes. */
 static void name_in_chain(Mapping *m, const Clusters *c, int32_t i) {
     const Problem *p = m->p, *q = &m->q;
-    if (i == NOBODY) return;
-    for (int32_t seer = i; seer != NOBODY; seer = c->seer[q->produce[seer]]) {
+    if (i == NONE) return;
+    for (int32_t seer = i; seer != NONE; seer = c->seer[q->produce[seer]]) {
         name_read(m, seer);
         if (p->return_at[seer] != NEVER || p->kind[seer] < WRITE) break;
     }
@@ -123,7 +123,7 @@ static void name_in_chain(Mapping *m, const Clusters *c, int32_t i) {
         if (has_several_writes(m, p->demand[i])) name_read(m, i);
         if (q->kind[i] != OBSERVE && q->kind[i] != SWAP) return;
         int32_t writer = c->writer[q->demand[i]];
-        if (writer == NOBODY || q->kind[writer] != SWAP) return;
+        if (writer == NONE || q->kind[writer] != SWAP) return;
         i = writer;
     }
 }

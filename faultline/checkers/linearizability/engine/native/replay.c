@@ -1,4 +1,4 @@
-/* Replaying a linearization: the proof behind every "linearizable", sharing no idea with whoever proposed it.
+/* Replaying a linearization: the proof behind every "linearizable", sharing no idea with the search that proposed it.
 
    One walk over the order: is each operation legal where it stands, is every completed one there and none twice, and
    does none stand behind one that began only after it had ended? */

@@ -30,7 +30,7 @@ typedef struct {
     /* completed operations */
     int32_t slots, words;
     int32_t *slot;          /* by operation */
-    int32_t *in_slot;       /* who holds it now; NOBODY */
+    int32_t *in_slot;       /* the operation that holds it now, or NONE */
     int32_t *opening;       /* completed operations in order of call */
     int32_t *opened_at;     /* by rank: how many of them are open or done */
     int32_t opened;
@@ -282,7 +282,7 @@ static void advance(Search *s) {
         int32_t slot = s->slot[p->by_return[s->rank]];
         if (!is_ahead(s, slot)) return;
         s->ahead[slot >> 6] &= ~((uint64_t)1 << (slot & 63));
-        s->in_slot[slot] = NOBODY;
+        s->in_slot[slot] = NONE;
         if (++s->rank < p->completed) open_window(s);
     }
 }
@@ -291,7 +291,7 @@ static void retreat(Search *s, int32_t rank) {
     const Problem *p = s->p;
     while (s->rank > rank) {
         s->rank--;
-        while (s->opened > s->opened_at[s->rank]) s->in_slot[s->slot[s->opening[--s->opened]]] = NOBODY;
+        while (s->opened > s->opened_at[s->rank]) s->in_slot[s->slot[s->opening[--s->opened]]] = NONE;
         int32_t returning = p->by_return[s->rank];
         s->in_slot[s->slot[returning]] = returning;
     }
@@ -344,7 +344,7 @@ static void observe_at_once(Search *s) {
     const Problem *p = s->p;
     for (int32_t slot = 0; slot < s->slots; slot++) {
         int32_t i = s->in_slot[slot];
-        if (i == NOBODY || is_ahead(s, slot)) continue;
+        if (i == NONE || is_ahead(s, slot)) continue;
         if ((p->kind[i] == OBSERVE && p->demand[i] == s->state) || (p->kind[i] == AVOID && p->demand[i] != s->state))
             linearize(s, i);
     }
@@ -376,7 +376,7 @@ static void want(Search *s, int32_t value, int32_t *height) {
 static void add_wanted(Search *s, int32_t height) {
     while (height) {
         int32_t value = s->wanted[--height];
-        for (int32_t g = s->by_produce[value]; g != NOBODY; g = s->next_by_produce[g]) {
+        for (int32_t g = s->by_produce[value]; g != NONE; g = s->next_by_produce[g]) {
             if (!is_available(s, g)) continue;
             if (group_kind(s, g) == WRITE || group_demand(s, g) == s->state) choose_pending(s, g);
             else want(s, group_demand(s, g), &height);
@@ -388,7 +388,7 @@ static void add_leaving(Search *s) {
     for (int32_t k = 0; k < s->write_groups; k++)
         if (is_available(s, s->writes[k])) choose_pending(s, s->writes[k]);
     if (s->state == DEAD) return;
-    for (int32_t g = s->by_demand[s->state]; g != NOBODY; g = s->next_by_demand[g])
+    for (int32_t g = s->by_demand[s->state]; g != NONE; g = s->next_by_demand[g])
         if (is_available(s, g)) choose_pending(s, g);
 }
 
@@ -401,7 +401,7 @@ static void add_pending_appends(Search *s) {
     }
 }
 
-/* R2 and R5: of equal open operations only the first to return; all values that nobody looks for are equal. */
+/* R2 and R5: of equal open operations only the first to return; all values that no operation looks for are equal. */
 static int is_repeated(Search *s, int32_t i, int32_t begin) {
     const Problem *p = s->p;
     int32_t *stamp;
@@ -420,14 +420,14 @@ static int is_repeated(Search *s, int32_t i, int32_t begin) {
     return repeated;
 }
 
-/* R6: whether the next one to return, illegal now, could be made legal by somebody. */
+/* R6: whether the next one to return, illegal now, could be made legal by another operation. */
 static int can_be_supplied(const Search *s, int32_t next, int32_t suppliers, int has_other) {
     const Problem *p = s->p;
     int has_pending = s->first_pending < p->return_at[next];
     if (p->appends || suppliers) return 1;
     if (p->kind[next] == AVOID) return has_other || has_pending;
     if (!has_pending) return 0;
-    for (int32_t g = s->by_produce[p->demand[next]]; g != NOBODY; g = s->next_by_produce[g])
+    for (int32_t g = s->by_produce[p->demand[next]]; g != NONE; g = s->next_by_produce[g])
         if (is_available(s, g)) return 1;
     return 0;
 }
@@ -446,7 +446,7 @@ static int is_short(Search *s) {
     s->stamp++;
     for (int32_t slot = 0; slot < s->slots; slot++) {
         int32_t i = s->in_slot[slot], k = count;
-        if (i == NOBODY || is_ahead(s, slot) || (p->kind[i] != OBSERVE && p->kind[i] != SWAP)) continue;
+        if (i == NONE || is_ahead(s, slot) || (p->kind[i] != OBSERVE && p->kind[i] != SWAP)) continue;
         if (supply_of(s, i) < 1) return 1;
         if (p->kind[i] == OBSERVE) continue;
         for (; k > 0 && p->return_at[s->leaving[k - 1]] > p->return_at[i]; k--) s->leaving[k] = s->leaving[k - 1];
@@ -484,7 +484,7 @@ static int32_t gather_candidates(Search *s) {
     s->stamp++;
     for (int32_t slot = 0; slot < s->slots; slot++) {
         int32_t i = s->in_slot[slot];
-        if (i == NOBODY || is_ahead(s, slot)) continue;
+        if (i == NONE || is_ahead(s, slot)) continue;
         int kind = p->kind[i];
         if (kind == WRITE || kind == APPEND || (kind == SWAP && p->demand[i] == s->state)) {
             next_is_legal |= i == next;
@@ -687,7 +687,7 @@ static void close_search(Search *s) {
 }
 
 /* Search a linearization; `order` takes it, or the longest one before the first operation that cannot be placed.
-   When memory runs out, whoever catches that has to close the search. */
+   A caller that catches exhausted memory must close the search. */
 static int check_slots(
     Search *search, const Problem *p, int64_t steps_max, double deadline_s, int32_t *order, SearchAnswer *answer) {
     memset(search, 0, sizeof *search);

@@ -43,7 +43,7 @@ static void order_windows(Verifier *v) {
     v->opening = TAKE(p->arena, int32_t, p->completed + 1);
     v->opened = TAKE(p->arena, int32_t, p->completed + 1);
     for (int32_t k = 0; k < p->size; k++) {
-        v->rank_of[p->by_call[k]] = NOBODY;
+        v->rank_of[p->by_call[k]] = NONE;
         if (p->return_at[p->by_call[k]] != NEVER) v->opening[c++] = p->by_call[k];
     }
     c = 0;
@@ -87,7 +87,7 @@ static void find_groups(Verifier *v) {
     v->group_of = TAKE(p->arena, int32_t, p->size + 1);
     for (int32_t k = 0; k < p->size; k++) {
         int32_t i = p->by_call[k], produce = p->produce[i];
-        v->group_of[i] = NOBODY;
+        v->group_of[i] = NONE;
         if (!can_be_used(p, i)) continue;
         if (p->kind[i] != APPEND && v->last_look[produce] < 0) produce = DEAD;
         int64_t demand = p->kind[i] == WRITE ? -1 : p->demand[i];
@@ -150,7 +150,7 @@ static int read_member(Verifier *v, int32_t k) {
     Taken *taken = v->taken + m->used_begin[k];
     for (int32_t u = m->used_begin[k]; u < m->used_begin[k + 1]; u++) {
         int32_t i = m->used[u];
-        if (i < 0 || i >= p->size || v->group_of[i] == NOBODY) return 0;
+        if (i < 0 || i >= p->size || v->group_of[i] == NONE) return 0;
         for (int32_t before = m->used_begin[k]; before < u; before++)
             if (m->used[before] == i) return 0;
         int32_t t = 0;
@@ -260,10 +260,10 @@ static int has_equal_before(const Verifier *v, int32_t k, int32_t o) {
     return 0;
 }
 
-/* The member of group `g` to use next, if it was called by now; else NOBODY. */
+/* The member of group `g` to use next, if it was called by now; else NONE. */
 static int32_t next_of(const Verifier *v, int32_t g, int32_t now) {
     int32_t k = v->begin[g] + v->count[g];
-    return k < v->begin[g + 1] && v->p->call_at[v->in_group[k]] < now ? v->in_group[k] : NOBODY;
+    return k < v->begin[g + 1] && v->p->call_at[v->in_group[k]] < now ? v->in_group[k] : NONE;
 }
 
 /* R6: whether an open or a pending operation puts what the one that returns next looks for in vain. */
@@ -277,7 +277,7 @@ static int is_supplied_now(const Verifier *v, int32_t k, int32_t now) {
     }
     for (int32_t b = 0; b < v->groups && p->call_at[v->in_group[v->begin[v->by_first_call[b]]]] < now; b++) {
         int32_t i = next_of(v, v->by_first_call[b], now);
-        if (i != NOBODY && p->produce[i] == p->demand[next]) return 1;
+        if (i != NONE && p->produce[i] == p->demand[next]) return 1;
     }
     return 0;
 }
@@ -301,7 +301,7 @@ static int check_pending(Verifier *v, int32_t k, int32_t now, int has_avoid) {
     int32_t rank = v->m->rank[k], state = v->m->state[k], available = 0;
     for (int32_t b = 0; b < v->groups && p->call_at[v->in_group[v->begin[v->by_first_call[b]]]] < now; b++) {
         int32_t i = next_of(v, v->by_first_call[b], now);
-        if (i != NOBODY) v->available[available++] = i;
+        if (i != NONE) v->available[available++] = i;
     }
     mark_wanted(v, available);
     for (int32_t a = 0; a < available; a++) {

@@ -2,9 +2,9 @@
    follows line by line. Answers LEGAL with an order, ILLEGAL with a certificate, UNKNOWN when it does not apply. */
 
 typedef struct {
-    int32_t *writer;     /* by value: who puts it; NOBODY */
-    int32_t *next;       /* by value: the compare-and-set that replaces it; NOBODY */
-    int32_t *seer;       /* by value: one that certainly saw it; NOBODY */
+    int32_t *writer;     /* by value: the operation that writes it, or NONE */
+    int32_t *next;       /* by value: the compare-and-set that replaces it, or NONE */
+    int32_t *seer;       /* by value: an operation that certainly saw it, or NONE */
     int32_t *first_return, *first_returning, *last_call, *last_called; /* by value: of its cluster */
     int32_t *reader, *last_reader; /* by value: its observers, linked through next_reader in order of call */
     int32_t *next_reader;          /* by operation */
@@ -12,16 +12,16 @@ typedef struct {
 
 static void certify(int32_t *certificate, int32_t a, int32_t b, int32_t c, int32_t d) {
     int32_t given[4] = {a, b, c, d}, count = 0;
-    for (int32_t i = 0; i < 4; i++) certificate[i] = NOBODY;
+    for (int32_t i = 0; i < 4; i++) certificate[i] = NONE;
     for (int32_t i = 0; i < 4; i++) {
-        int is_new = given[i] != NOBODY;
+        int is_new = given[i] != NONE;
         for (int32_t j = 0; j < count; j++) is_new &= certificate[j] != given[i];
         if (is_new) certificate[count++] = given[i];
     }
 }
 
 static void find_writers(const Problem *p, Clusters *c) {
-    for (int32_t v = 0; v < p->values; v++) c->writer[v] = c->next[v] = NOBODY;
+    for (int32_t v = 0; v < p->values; v++) c->writer[v] = c->next[v] = NONE;
     for (int32_t i = 0; i < p->size; i++)
         if (p->kind[i] >= WRITE) c->writer[p->produce[i]] = i;
 }
@@ -32,17 +32,17 @@ static void find_seers(const Problem *p, Clusters *c) {
     for (int32_t i = 0; i < p->size; i++) {
         if ((p->kind[i] != OBSERVE && p->kind[i] != SWAP) || p->return_at[i] == NEVER) continue;
         int32_t v = p->demand[i], seer = i;
-        while (c->seer[v] == NOBODY) {
+        while (c->seer[v] == NONE) {
             c->seer[v] = seer;
             seer = c->writer[v];
-            if (seer == NOBODY || p->return_at[seer] != NEVER || p->kind[seer] != SWAP) break;
+            if (seer == NONE || p->return_at[seer] != NEVER || p->kind[seer] != SWAP) break;
             v = p->demand[seer];
         }
     }
 }
 
 static int happened(const Problem *p, const Clusters *c, int32_t i) {
-    return p->return_at[i] != NEVER || c->seer[p->produce[i]] != NOBODY;
+    return p->return_at[i] != NEVER || c->seer[p->produce[i]] != NONE;
 }
 
 /* Gather the clusters; 0 with a certificate when a value was never put, seen too early, or replaced twice. */
@@ -50,7 +50,7 @@ static int gather(const Problem *p, Clusters *c, int32_t *certificate) {
     for (int32_t v = 0; v < p->values; v++) {
         c->first_return[v] = NEVER;
         c->last_call[v] = -1;
-        c->first_returning[v] = c->last_called[v] = c->reader[v] = c->last_reader[v] = NOBODY;
+        c->first_returning[v] = c->last_called[v] = c->reader[v] = c->last_reader[v] = NONE;
     }
     for (int32_t k = 0; k < p->size; k++) {
         int32_t i = p->by_call[k], kind = p->kind[i];
@@ -58,13 +58,13 @@ static int gather(const Problem *p, Clusters *c, int32_t *certificate) {
         int32_t v = kind == OBSERVE ? p->demand[i] : p->produce[i];
         if (kind == OBSERVE || kind == SWAP) {
             int32_t seen = p->demand[i], writer = c->writer[seen];
-            if (seen != INITIAL && (writer == NOBODY || p->return_at[i] < p->call_at[writer])) {
-                certify(certificate, i, writer, NOBODY, NOBODY);
+            if (seen != INITIAL && (writer == NONE || p->return_at[i] < p->call_at[writer])) {
+                certify(certificate, i, writer, NONE, NONE);
                 return 0;
             }
             if (kind == SWAP) {
-                if (c->next[seen] != NOBODY) {
-                    certify(certificate, i, c->next[seen], writer, NOBODY);
+                if (c->next[seen] != NONE) {
+                    certify(certificate, i, c->next[seen], writer, NONE);
                     return 0;
                 }
                 c->next[seen] = i;
@@ -77,10 +77,10 @@ static int gather(const Problem *p, Clusters *c, int32_t *certificate) {
         c->last_call[v] = p->call_at[i];
         c->last_called[v] = i;
         if (kind == OBSERVE) {
-            if (c->reader[v] == NOBODY) c->reader[v] = i;
+            if (c->reader[v] == NONE) c->reader[v] = i;
             else c->next_reader[c->last_reader[v]] = i;
             c->last_reader[v] = i;
-            c->next_reader[i] = NOBODY;
+            c->next_reader[i] = NONE;
         }
     }
     return 1;
@@ -100,11 +100,11 @@ static int follow(const Problem *p, const Clusters *c, Zone *zone, int32_t *visi
     zone->last_call = c->last_call[v];
     zone->last_called = c->last_called[v];
     ++*visited;
-    while (c->next[v] != NOBODY) {
+    while (c->next[v] != NONE) {
         v = p->produce[c->next[v]];
         ++*visited;
         if (c->first_return[v] < zone->last_call) {
-            certify(certificate, c->first_returning[v], zone->last_called, NOBODY, NOBODY);
+            certify(certificate, c->first_returning[v], zone->last_called, NONE, NONE);
             return 0;
         }
         if (c->first_return[v] < zone->first_return) {
@@ -126,7 +126,7 @@ static int32_t line_up(const Problem *p, const Clusters *c, Zone *zones, int32_t
     memset(at, 0xff, (2 * (size_t)p->size + 2) * sizeof *at);
     for (int32_t v = 0; v < p->values; v++) {
         int32_t writer = c->writer[v];
-        if (v != INITIAL && (writer == NOBODY || !happened(p, c, writer))) continue;
+        if (v != INITIAL && (writer == NONE || !happened(p, c, writer))) continue;
         present++;
         if (v != INITIAL && p->kind[writer] == SWAP) continue;
         zones[count].value = v;
@@ -140,11 +140,11 @@ static int32_t line_up(const Problem *p, const Clusters *c, Zone *zones, int32_t
         for (int32_t z = 0; z < count; z++)
             for (v = zones[z].value;; v = p->produce[c->next[v]]) {
                 seen[v] = 1;
-                if (c->next[v] == NOBODY) break;
+                if (c->next[v] == NONE) break;
             }
-        for (v = 0; seen[v] || (v != INITIAL && (c->writer[v] == NOBODY || !happened(p, c, c->writer[v]))); v++) {}
+        for (v = 0; seen[v] || (v != INITIAL && (c->writer[v] == NONE || !happened(p, c, c->writer[v]))); v++) {}
         int32_t first = c->writer[v], second = c->next[v];
-        certify(certificate, first, second, c->next[p->produce[second]], NOBODY);
+        certify(certificate, first, second, c->next[p->produce[second]], NONE);
         return -1;
     }
     Zone *sorted = zones + count;
@@ -169,8 +169,8 @@ static int32_t write_down(const Problem *p, const Clusters *c, const Zone *zones
         int32_t v = zones[z].value;
         if (v != INITIAL) order[length++] = c->writer[v];
         for (;;) {
-            for (int32_t i = c->reader[v]; i != NOBODY; i = c->next_reader[i]) order[length++] = i;
-            if (c->next[v] == NOBODY) break;
+            for (int32_t i = c->reader[v]; i != NONE; i = c->next_reader[i]) order[length++] = i;
+            if (c->next[v] == NONE) break;
             order[length++] = c->next[v];
             v = p->produce[c->next[v]];
         }
@@ -229,7 +229,7 @@ static int place_failed(const Problem *p, int32_t *order, int32_t *length) {
     }
     int32_t *merged = TAKE(p->arena, int32_t, p->size), count = 0;
     for (int32_t k = 0; k <= size; k++) {
-        for (int32_t i = first[k]; i != NOBODY; i = after[i]) merged[count++] = i;
+        for (int32_t i = first[k]; i != NONE; i = after[i]) merged[count++] = i;
         if (k < size) merged[count++] = order[k];
     }
     memcpy(order, merged, (size_t)count * sizeof *order);

@@ -1,4 +1,4 @@
-"""By what means clock faults strike the programs of a store on a host, chosen by what its agent could do there.
+"""The means of clock faults on the programs of a store on a host, chosen by the abilities of its agent there.
 
 Best is the vDSO, which moves wall clocks and monotonic clocks of any program; libfaketime moves the wall clocks of
 programs that ask the C library, which is what is left on other machines than x86-64. The real clock of a host is struck

@@ -41,12 +41,12 @@ _SUPERVISOR = b"/supervisor.sh"
 _FROZEN_NOTE = "frozen"
 """Stands beside the image of a disk that is frozen."""
 # The agent of a group that is in use has its name in its command line.
-_GROUPS_OF_NOBODY = (
+_GROUPS_WITHOUT_OWNER = (
     "find /sys/fs/cgroup -type d \\( -name 'faultline-ssh-*' -o -name 'faultline-doctor-*' \\) | while read -r g; do "
     'grep -qls -- "${g##*/}/" /proc/[0-9]*/cmdline || echo "$g"; done 2>/dev/null; true'
 )
 """A command that prints the control groups of runs over SSH whose agent is gone."""
-_SHARED_OF_NOBODY = (
+_SHARED_WITHOUT_OWNER = (
     "for f in /dev/shm/*faultline-ssh-*; do s=faultline-ssh-${f#*faultline-ssh-}; s=$(echo $s | cut -d- -f1-3); "
     '[ -e "$f" ] && { grep -qls -- "$s/" /proc/[0-9]*/cmdline || echo "$f"; }; done 2>/dev/null; true'
 )
@@ -87,9 +87,9 @@ def leftovers_on(connection: Connection) -> list[Leftover]:
     found += [
         Leftover(f"{host}: the stopped process {pid}", _command(connection, f"kill -KILL {pid}")) for pid in stopped
     ]
-    groups = connection.run(_GROUPS_OF_NOBODY, check=False, root=True).text.split()
+    groups = connection.run(_GROUPS_WITHOUT_OWNER, check=False, root=True).text.split()
     found += [Leftover(f"{host}: the control group {name}", _command(connection, _removal(name))) for name in groups]
-    shared = connection.run(_SHARED_OF_NOBODY, check=False, root=True).text.split()
+    shared = connection.run(_SHARED_WITHOUT_OWNER, check=False, root=True).text.split()
     found += [Leftover(f"{host}: the shared memory {file}", _command(connection, f"rm -f {file}")) for file in shared]
     return found
 

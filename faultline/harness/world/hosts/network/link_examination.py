@@ -1,4 +1,4 @@
-"""By which means the links of each host can be struck, and which is the next best where one is missing.
+"""The means of faults on the links of each host, and the next best where one is missing.
 
 On hosts of namespaces the bridge does it for all of them, so what it can do is told of each; a machine over SSH is
 asked for its own means. Connections are struck on each host itself, in both cases.

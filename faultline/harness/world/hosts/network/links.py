@@ -77,7 +77,7 @@ class LinkQualities(Protocol):
 
     @property
     def means(self) -> str:
-        """By what links are degraded, in a few words; empty when they cannot be."""
+        """The means by which links are degraded, in a few words; empty when they cannot be."""
 
     def prepare(self) -> None:
         """Have everything ready before the first fault."""

@@ -29,7 +29,7 @@ NETEM_TRIAL = f"{_PATH} unshare --net tc qdisc add dev lo root netem delay 1ms"
 """Succeeds where netem is there: it is tried in a network namespace that goes with the command."""
 
 NETEM_HANDLE = "fa17:"
-"""By what our tree of classes is known on a device."""
+"""The handle of the harness's own tree of classes on a device."""
 _REST = 1
 _FIRST = 16
 _UNLIMITED = "rate 100gbit quantum 60000"

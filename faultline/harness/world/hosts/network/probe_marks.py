@@ -1,4 +1,4 @@
-"""By what the harness's own datagrams are known on the way, so that each proves one kind of fault and no other."""
+"""The marks of the harness's own datagrams, by which each proves one kind of fault and no other."""
 
 from __future__ import annotations
 

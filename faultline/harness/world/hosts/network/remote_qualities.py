@@ -83,7 +83,7 @@ class RemoteQualities:
 
     @property
     def means(self) -> str:
-        """By what links are degraded."""
+        """The means by which links are degraded; empty when they cannot be."""
         with self._lock:
             return self._choice[0].means if self._choice[0] is not None else ""
 

@@ -25,8 +25,8 @@ __all__ = [
     "LEADERSHIP_INVARIANTS",
     "EntriesAreNotFromTheFuture",
     "LeadersAnswer",
-    "NobodyIsSuspectedEarly",
     "OldLeadersAreNotFollowed",
+    "ServersAreNotSuspectedEarly",
     "ServersLeadInNewGenerations",
 ]
 
@@ -45,7 +45,7 @@ class LeadersAnswer:
         report(Breach(invariant=self.id, sentence=sentence, time_us=time_us, node=node))
 
 
-class NobodyIsSuspectedEarly:
+class ServersAreNotSuspectedEarly:
     """HB-I3, by the monotonic clock of the server that suspects, whatever clock its detector reads."""
 
     id = "HB-I3"
@@ -129,7 +129,7 @@ class ServersLeadInNewGenerations:
 
 LEADERSHIP_INVARIANTS: tuple[Any, ...] = (
     LeadersAnswer,
-    NobodyIsSuspectedEarly,
+    ServersAreNotSuspectedEarly,
     OldLeadersAreNotFollowed,
     EntriesAreNotFromTheFuture,
     ServersLeadInNewGenerations,

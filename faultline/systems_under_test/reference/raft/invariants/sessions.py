@@ -25,8 +25,8 @@ __all__ = [
     "CommandsTakeEffectOnce",
     "DuplicatesGetOneAnswer",
     "LiveSessionsStay",
-    "NobodyUnknownIsServed",
     "SessionsAgree",
+    "UnknownClientsAreRefused",
 ]
 
 _CLOCK_RATE_MAX = 2.1
@@ -169,7 +169,7 @@ class LiveSessionsStay(ReportingInvariant):
             self._breach(report, time_us, node, sentence)
 
 
-class NobodyUnknownIsServed(ReportingInvariant):
+class UnknownClientsAreRefused(ReportingInvariant):
     """IDR-R16: by the log alone, so that the order of reports does not matter."""
 
     id = "IDR-R16"
@@ -200,6 +200,6 @@ SESSION_INVARIANTS: tuple[Any, ...] = (
     SessionsAgree,
     AnswersAreKeptWithinBounds,
     LiveSessionsStay,
-    NobodyUnknownIsServed,
+    UnknownClientsAreRefused,
 )
 """The class of each invariant."""
