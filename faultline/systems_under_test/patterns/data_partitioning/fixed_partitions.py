@@ -23,7 +23,8 @@ number of partitions grows with the nodes. It also assigns partitions of equal s
 
 *Invariants.* FXP-I1 a key's partition is the same at all times and places. FXP-I2 the table has one owner per
 partition, and one node at a time serves it. FXP-I3 acknowledged writes survive moves. FXP-I4 when the cluster is
-quiet, each node hosts what the table says. FXP-I5 loads differ by one at most. FXP-I6 a partition holds only its own keys.
+quiet, each node hosts what the table says. FXP-I5 loads differ by one at most. FXP-I6 a partition holds only its own
+keys.
 
 *Tolerates.* Members that join, die and come back. Lost, late and repeated messages. A coordinator that dies at any step
 of an assignment or a move: the next leader of the core goes on from the log.

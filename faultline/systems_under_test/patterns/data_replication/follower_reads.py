@@ -180,7 +180,7 @@ class WaitingReads(Generic[R]):
 
 
 class LeaderContact:
-    """A follower's knowledge of its freshness: the time of its leader's last message, and the last time it was up to date.
+    """A follower's knowledge of its freshness: the time of its leader's last message, and when it was last up to date.
 
     `asking` and `answered` frame one question to the leader; the answer names an index that covers all entries
     committed when the question was sent. Once that index is applied, the state is complete *as of* the sending. Ids
