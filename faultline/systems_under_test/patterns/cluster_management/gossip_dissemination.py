@@ -5,11 +5,11 @@ node told each other node, messages would grow with the square of the cluster. I
 cluster would depend on that node.
 
 *Idea.* At a fixed interval each node exchanges what it knows with a few random peers. A node gives each of its values a
-version, from a counter of its own. So every node can tell which value is newer, in whatever order and
-however often messages arrive. The number of a node's messages does not depend on the size of the cluster, and a value
-reaches all nodes after some log n rounds, even if some of them die meanwhile. (The size of messages does depend on it,
-because a digest names every node, with some 14 bytes each. In a calm cluster a checksum in place of the digest has the
-same size everywhere.)
+version, from a counter of its own. So every node can tell which value is newer, in whatever order and however often
+messages arrive. The number of a node's messages does not depend on the size of the cluster, and a value reaches all
+nodes after some log n rounds, even if some of them die meanwhile. (The size of messages does depend on it, because a
+digest names every node, with some 14 bytes each. In a calm cluster a checksum in place of the digest has the same size
+everywhere.)
 
 To exchange everything each time would be a waste. A *digest* says for each node the highest version that the sender
 knows, and the receiver answers with the versions above it. That is sound only if versions are passed on without gaps: a
