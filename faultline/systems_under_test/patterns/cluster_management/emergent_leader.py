@@ -1,37 +1,38 @@
-"""Emergent leader: the oldest member decides, and every node knows which that is without an election.
+"""Emergent leader: the oldest member coordinates the cluster, and every node knows it without an election.
 
-*Problem.* A cluster of equals needs one node for the few decisions that concern all: who belongs to the cluster, where
-the partitions lie. An election needs a quorum, and stops without one.
+*Problem.* A cluster of equal nodes needs one node for the few decisions that concern all: which nodes are members, and
+which node has which partition. An election needs a quorum, and stops without one.
 
-*Idea.* Members are numbered as they join. The one with the lowest number, the oldest, is the coordinator: it admits new
-members, marks silent ones as failed, and sends the new membership to all, under a version that grows. When it fails
-itself, the next oldest takes over: the member that finds that *all* older members have failed. No vote is needed,
-because every member can see from the membership which of them is next.
+*Idea.* Members are numbered as they join. The member with the lowest number, the oldest, is the coordinator. It admits
+new members, marks silent members as failed, and sends each new membership to all, under a higher version. When the
+coordinator fails, the next oldest member takes over: the member that finds that *all* older members have failed. No
+vote is needed, because every member can see from the membership which member is next.
 
     athens 1   byzantium 2   cyrene 3          athens falls silent
        ×       byzantium: all older ones have failed → version 4: live byzantium 2, cyrene 3; failed athens
                cyrene: byzantium is older and alive → wait
 
-What this buys in availability it costs in consistency: cut in two, each half believes that the other has failed, and
-has a coordinator of its own. Two things limit the damage. A *minimum size*, a majority of the largest membership ever
-seen, below which a group refuses to serve. And the *merge*: a coordinator asks those that it believes failed whether
-they live; the smaller group then dissolves, and its nodes join the larger one as the youngest.
+The pattern prefers availability to consistency. When the network is cut in two, each half believes that the other has
+failed, and has a coordinator of its own. Two rules limit the damage. The first is a *minimum size*, a majority of the
+largest membership ever seen: a smaller group refuses to serve. The second is the *merge*: a coordinator asks the
+members that it believes failed whether they are alive. The smaller group then dissolves, and its nodes join the larger
+group as its youngest members.
 
 Two clusters may also list each other's members. That happens when requests to join arrive late, at seeds that have
-founded clusters meanwhile. Then no member is silent, and the later version stands, as within one cluster. Of two with
-the same version the rule of the merge says which stays, and its coordinator makes a later version.
+founded clusters meanwhile. Then no member is silent, and the later version wins, as within one cluster. Of two
+memberships with the same version, the rule of the merge says which stays, and its coordinator makes a later version.
 
 *Invariants.* EL-I1 some time after the last fault all connected nodes have one membership and one coordinator. EL-I3 a
 version of one coordinator is one list; a node's version never goes back. EL-I4 ages are unique, and no address is both
 live and failed. EL-I5 only the coordinator makes versions. EL-I6 no two disjoint groups serve clients. EL-I7 a node
 that has not joined serves nothing.
 
-*Tolerates.* Crashes of any members, the coordinator and the seeds included; lost updates (a heartbeat shows an old
-version and is answered with the membership); pauses, after which members are not judged; cuts of any kind, which heal
-by a merge.
+*Tolerates.* Crashes of any members, the coordinator and the seeds included. Lost updates, because a heartbeat with an
+old version is answered with the membership. Pauses, after which a node judges no other. Cuts of any kind, after which
+the groups merge.
 
-*Does not tolerate.* Being taken for agreement: while a cut is not noticed, both halves may act. A system that cannot
-bear that needs a consistent core.
+*Does not tolerate.* Use in place of agreement: until a cut is noticed, both halves may act. A system that cannot accept
+this needs a consistent core.
 
 *Workloads.* `membership`.
 
@@ -65,7 +66,7 @@ class Member(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Membership(msgspec.Struct, frozen=True, array_like=True):
-    """The members of the cluster, as its coordinator said last.
+    """The members of the cluster, as last decided by its coordinator.
 
     `next_age` is the age of the next node that joins, `largest` the most members that the cluster ever had at a time.
     """

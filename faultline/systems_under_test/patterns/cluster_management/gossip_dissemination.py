@@ -1,20 +1,21 @@
 """Gossip dissemination: every node tells a few random others what it knows, and soon all nodes know everything.
 
-*Problem.* Each node of a large cluster has something to tell all others: its address, what it owns, how busy it is. If
-each told each, messages would grow with the square of the cluster. If a single node told all, the whole cluster would
-depend on that node.
+*Problem.* Each node of a large cluster has something to tell all others: its address, its partitions, its load. If each
+node told each other node, messages would grow with the square of the cluster. If a single node told all, the whole
+cluster would depend on that node.
 
-*Idea.* At a fixed interval each node exchanges what it knows with a few peers chosen at random. What a node says of
-itself carries a version from a counter of its own, so every node can tell what is newer, in whatever order and however
-often messages arrive. The number of a node's messages does not depend on the size of the cluster, and news reach all
-nodes after some log n rounds, even if some of them die meanwhile. (Their size does depend on it, as a digest names
-every node, with some 14 bytes each; in a calm cluster a checksum in its place costs the same everywhere.)
+*Idea.* At a fixed interval each node exchanges what it knows with a few random peers. A node gives each of its values a
+version, from a counter of its own. So every node can tell which value is newer, in whatever order and however often
+messages arrive. The number of a node's messages does not depend on the size of the cluster, and a value reaches all
+nodes after some log n rounds, even if some of them die meanwhile. (The size of messages does depend on it, because a
+digest names every node, with some 14 bytes each. In a calm cluster a checksum in place of the digest has the same size
+everywhere.)
 
 To exchange everything each time would be a waste. A *digest* says for each node the highest version that the sender
-knows; the receiver answers with the versions above it. That is sound only if versions are passed on without gaps: a
+knows, and the receiver answers with the versions above it. That is sound only if versions are passed on without gaps: a
 node that has version 7 must have every entry below 7 that still counts. So a reply that is cut short loses its highest
 versions, and a delta says above which version it is complete (`after`). A node that does not know that version yet does
-not take the delta; it may have been restarted since it sent its digest.
+not take the delta, because it may have been restarted since it sent its digest.
 
     athens {a:5, b:2}                        byzantium {a:3, b:9}
        │── digest a:5 b:2 ─────────────────────▶│
@@ -22,17 +23,17 @@ not take the delta; it may have been restarted since it sent its digest.
        │── a above 3 ──────────────────────────▶│
 
 A node that restarts has lost its memory and counts from one again. A durable *generation* outranks all versions: a node
-that meets a higher one forgets all that was said before it. And no node takes a statement about itself from others:
-such a statement dates from before its restart.
+that meets a higher generation of another forgets all that it knew of that node. And no node takes a statement about
+itself from others, because such a statement dates from before its restart.
 
-*Invariants.* GO-I1 what a node knows of a key never gets older, unless it restarts. GO-I2 nothing is known that its
-owner has not said; one version is one value. GO-I3 no node knows a higher version than the owner. GO-I4 some rounds
-after the last change, and after the network has healed, all nodes know the same. GO-I5 a round has at most `fanout`
-requests, one more where a seed is asked; equal digests exchange no values.
+*Invariants.* GO-I1 what a node knows of a key never gets older, unless it restarts. GO-I2 every known value was said by
+its owner, and one version is one value. GO-I3 no node knows a higher version than the owner. GO-I4 some rounds after
+the last change, and after the network has healed, all nodes know the same. GO-I5 a round has at most `fanout` requests,
+and one more when a seed is asked; equal digests exchange no values.
 
 *Tolerates.* Lost, repeated, late and reordered messages; dead and mute peers; restarts; cut networks, after they heal.
 
-*Does not tolerate.* Being taken for agreement: two nodes may know different things at any moment, so a decision that
+*Does not tolerate.* Use in place of agreement: two nodes may know different things at any moment, so a decision that
 only one node may take needs a consistent core. A disk that forgets the generation.
 
 *Workloads.* `metadata`.
@@ -108,7 +109,7 @@ class NodeState:
 
 
 class ClusterMetadata:
-    """The knowledge of one node about all, itself included.
+    """The knowledge of one node about all nodes, itself included.
 
     `own` is its name, `generation` that of this incarnation.
     """

@@ -5,17 +5,17 @@ interval, and a switch that is busy for a moment makes every server suspect ever
 
 *Idea.* (van Renesse's gossip-style failure detection.) Each server counts its own heartbeats and keeps the highest
 count it has heard of each other server. Once in an interval it raises its own count and sends a part of its table to a
-few servers drawn at random. A server that hears a higher count takes it over and counts that as a heartbeat of the
-server it belongs to. News spreads like an epidemic, so it reaches all of n servers in some multiple of log n intervals,
-while each server sends the same few messages whatever n is. Each message holds at most `entries_max` rows of the table,
-the next part of it each time, so that every row is sent in turn.
+few servers drawn at random. A server that hears a higher count takes it over, and counts it as a heartbeat of the
+server to which it belongs. News spreads like an epidemic: it reaches all of n servers in some multiple of log n
+intervals, while each server sends the same few messages whatever n is. Each message holds at most `entries_max` rows of
+the table, the next part of it each time, so that every row is sent in turn.
 
-How long a server may go unheard depends on n, on the fanout, and on losses. So the silence is not judged by a fixed
-timeout but by a suspicion number that grows from what was observed of that server before (`phi_accrual`): correct
-rather than fast, and still bounded.
+The normal silence of a server depends on n, on the fanout, and on losses. So a fixed timeout does not judge it. A
+suspicion number does, which is computed from the earlier silences of that server (`phi_accrual`). It prefers a correct
+verdict to a fast one, and its delay is still bounded.
 
-A server that restarts begins to count anew. Its generation, one higher at each start, is compared before the count, so
-all servers discard news of its former life (the restart generation of Apache Cassandra).
+A server that restarts begins to count anew. Its generation, which is higher after each start, is compared before the
+count, so all servers discard news of its former life (the restart generation of Apache Cassandra).
 
 *Invariants.* HB-I1 a server that died is marked down by all live ones. HB-I2 a server that lives ends up marked up.
 HB-I4 each server sends at most `fanout` messages of at most `entries_max` rows in an interval. HB-I5 verdicts are

@@ -4,29 +4,30 @@ dead.
 *Problem.* Heartbeats cost messages even when nothing happens, and a single lost one, or a busy receiver, makes a
 healthy server look dead.
 
-*Idea.* In each period a member *pings* one other, going round all of them in an order drawn anew for each round. When
-no answer comes in time, it asks `helpers` others to ping for it: perhaps only the direct link is bad. Without any
-answer by the end of the period it spreads the rumour that the member is *suspected*. Rumours travel on pings and
-answers, those that were sent least often first, each a few times log n, so that spreading them costs no messages of its
-own.
+*Idea.* In each period a member *pings* another. It goes round all members, in a new random order for each round. When
+no answer comes in time, it asks `helpers` others to ping in its place, because only the direct link may be bad. When no
+answer has come by the end of the period, it spreads the rumour that the member is *suspected*. Rumours travel on pings
+and answers, so they cost no messages of their own. Those that were sent least often go first, and each is sent some
+multiple of log n times.
 
-A suspected member that hears of it answers with a rumour that it is alive, under a higher *incarnation*, a number only
-the member itself may raise. Rumours are compared by incarnation first, then by how bad they are. A member that is
-suspected for a whole suspicion time without an answer is *dead*. The dead are still pinged in their turn, and the
-sender of a ping hears in the answer what it is accused of. So halves that were cut apart find each other again.
+A suspected member that hears of the suspicion answers with a rumour that it is alive, under a higher *incarnation*, a
+number that only the member itself may raise. Rumours are compared by incarnation first, and then by severity. A member
+that is suspected for a whole suspicion time without an answer is *dead*. Dead members are still pinged in their turn,
+and the answer to a ping contains the accusation against its sender. So halves that were cut apart find each other
+again.
 
-A member that is slow itself accuses others wrongly. So each keeps a score of its own health (Lifeguard). Probes that
-fail and rumours that it has to refute make the score worse, answered probes make it better, and all timeouts of the
-member are multiplied by it.
+A member that is slow itself accuses others wrongly. So each member keeps a score of its own health (Lifeguard). Probes
+that fail and rumours that it has to refute make the score worse, and answered probes make it better. All timeouts of
+the member are multiplied by the score.
 
 *Invariants.* HB-I1 a member that died is marked dead by all others. HB-I2 a member that lives refutes, and ends up
 alive. HB-I4 in each period a member sends one ping, `helpers` requests at most, and answers what it is asked.
 
 *Tolerates.* Lost, late, repeated and reordered messages; a bad link between two members; members that are slow for a
-while; restarts, when the incarnation goes on where it was or higher.
+while; restarts, if the incarnation does not go back.
 
-*Does not tolerate.* A member that all others cannot reach counts as dead however well it is. An incarnation that a
-restart forgets.
+*Does not tolerate.* Unreachable members: a member that no other can reach counts as dead, even if it is well. An
+incarnation that a restart forgets.
 
 *Workloads.* `metadata` with `detector=lifeguard`; the tests drive larger clusters of members by hand.
 
@@ -39,8 +40,8 @@ Sources: Patterns of Distributed Systems ch. 7 (large clusters); Das, Gupta and 
 Weakly-consistent Infection-style Process Group Membership Protocol" (DSN 2002) 3 and 4; Dadgar, Phillips and Currey,
 "Lifeguard: local health awareness for more accurate failure detection" (DSN-W 2018) IV. As in memberlist, and unlike in
 the paper, a member marked dead that shows a higher incarnation is alive again. memberlist exchanges whole states now
-and then, and so tells the dead of their death; here the pings do. Lifeguard's shortening of the suspicion by further
-accusers is not shown. SWIM without suspicion is `cluster_management.swim_probing`.
+and then, and so informs members that were declared dead; here the pings do this. Lifeguard shortens a suspicion when
+further members accuse; this is left out. SWIM without suspicion is `cluster_management.swim_probing`.
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ class Ping(msgspec.Struct, frozen=True, tag="lifeguard-ping"):
 
 
 class PingAnswer(msgspec.Struct, frozen=True, tag="lifeguard-ping-answer"):
-    """The sender is alive; or, from a helper, the member that was asked about is."""
+    """The answer that the sender is alive or, from a helper, that the requested member is."""
 
     number: int
     rumours: list[Rumour]
@@ -105,7 +106,7 @@ class PingRequest(msgspec.Struct, frozen=True, tag="lifeguard-ping-request"):
 
 
 class SwimTiming(msgspec.Struct, frozen=True, kw_only=True):
-    """A second a period, half of it for the direct answer, ten periods of suspicion.
+    """The times of probing: a period of a second, half of it for the direct answer, and ten periods of suspicion.
 
     memberlist's suspicion lasts from five to thirty periods, the shorter the more members accuse; here it has one
     length.
@@ -118,9 +119,9 @@ class SwimTiming(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SwimMember:
-    """One member: `start` it and hand it what arrives.
+    """One member, to be started with `start` and given each message that arrives.
 
-    `on_news` hears each rumour that this member believes from now on.
+    `on_news` gets each rumour that this member comes to believe.
     """
 
     def __init__(

@@ -3,17 +3,18 @@
 *Problem.* If every node watches every other, messages grow with the square of the cluster. If each decides alone from
 the heartbeats that reach it, views differ, and every heartbeat must reach all nodes.
 
-*Idea.* Once per period each node asks one other, chosen at random, whether it is there. If no answer comes, it asks a
-few others to ask for it: the link may be broken, and not the node. If that brings no answer either, the node is dead,
-and that is news. A node that hears news passes them on at once, but only if they are new to it, so each node tells each
-piece of news once. A node that hears of its own death says that it is alive, under a higher *incarnation*, which only
-it can count up; of two statements about one incarnation death wins.
+*Idea.* Once per period each node asks another, chosen at random, whether it is alive. If no answer comes, it asks a few
+helpers to ask in its place, because the link may be broken, and not the node. If that brings no answer either, the node
+is declared dead, and that is news. A node passes news on at once, but only if it is new to the node, so each node tells
+each piece of news once. A node that hears of its own death says that it is alive, under a higher *incarnation*, which
+only the node itself can raise. Of two statements about one incarnation, death wins.
 
-*Invariants.* GO-I6 a node that is up and connected for long enough is up in all views, one that is down is down.
+*Invariants.* GO-I6 a node that is up and connected for long enough is up in all views, and a node that is down for long
+enough is down in all views.
 
-*Tolerates.* Lost messages, a broken link between two nodes, pauses: a node that was declared dead wrongly comes back.
+*Tolerates.* Lost messages, a broken link between two nodes, and pauses: a node that was wrongly declared dead returns.
 
-*Does not tolerate.* Being taken for truth: a slow node counts as dead for a while.
+*Does not tolerate.* Use in place of agreement: a slow node counts as dead for a while.
 
 *Workloads.* `metadata` with `detector=swim`.
 
@@ -51,7 +52,7 @@ class News(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Membership:
-    """The dead and live nodes, as far as the news have come to `own`."""
+    """The dead and live nodes, as far as the news has reached `own`."""
 
     def __init__(self, own: str, incarnation: int) -> None:
         self._own = own

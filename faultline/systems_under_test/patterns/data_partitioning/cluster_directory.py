@@ -1,11 +1,11 @@
-"""The coordinator's memory: the members, the owner of each partition, and the partitions on the move.
+"""The state of the coordinator: the members, the owner of each partition, and the partitions that are moving.
 
 It is the state machine behind a replicated log. Only committed commands change it, so each replica holds the same
-directory, and the next leader goes on where the last one stopped. Every command is compared with the state when it is
-*applied*: a command that was proposed twice, or whose reason has changed meanwhile, has no effect.
+directory, and the next leader goes on where the last leader stopped. Every command is compared with the state when it
+is *applied*: a command that was proposed twice, or whose reason has changed meanwhile, has no effect.
 
-A move that must be given up (its target died) is first marked as cancelled. Then the source says whether the move was
-completed or cancelled; it alone knows whether the data has left.
+A move whose target died is given up, and is first marked as cancelled. Then the source says whether the move was
+completed or cancelled, because the source alone knows whether the data has left.
 
 Sources: Patterns of Distributed Systems ch. 19, "Tracking cluster membership" and "Moving partitions".
 """
@@ -83,7 +83,7 @@ class RegisterClusterNode(msgspec.Struct, frozen=True, tag="register-cluster-nod
 
 
 class MembersFailed(msgspec.Struct, frozen=True, tag="members-failed"):
-    """The leader heard nothing of `members` for too long."""
+    """The leader has not heard `members` for too long."""
 
     members: tuple[str, ...]
 

@@ -1,36 +1,37 @@
 """Fixed Partitions: hash keys to a fixed number of partitions, and move partitions, never single keys, between nodes.
 
 *Problem.* Data that does not fit on one node is spread by the hash of its key. But `hash mod nodes` gives nearly every
-key another place whenever a node joins, and nearly all data would have to move.
+key another node whenever a node joins, and nearly all data would have to move.
 
-*Idea.* There are many more partitions than nodes, and their number never changes: a key's partition is `hash mod
-partitions`, for ever. Which node hosts a partition stands in a small table that a coordinator (the leader of a
-consistent core) keeps in a replicated log. A new node gets some whole partitions, and no other data moves.
+*Idea.* There are many more partitions than nodes, and their number never changes: a key's partition is always `hash mod
+partitions`. A small table says which node hosts each partition. A coordinator, the leader of a consistent core, keeps
+it in a replicated log. A new node gets some whole partitions, and no other data moves.
 
     key ─ hash mod 9 ─▶ partition 5 ─ table ─▶ byzantium, generation 3
 
-Each entry of the table has a *generation*, which every change of owner raises. Clients keep a copy of the table and say
-under which generation they ask; a node that does not serve the partition under it refuses, so a stale table costs a
-round trip and never an answer from the wrong place. Control messages carry the generation too: a late or repeated
-`HostPartition` or `MovePartition` changes nothing. A move goes
+Each entry of the table has a *generation*, which every change of owner raises. Clients keep a copy of the table and
+name the generation in each request. A node that does not serve the partition under that generation refuses. A stale
+table therefore costs a round trip, and never gives an answer from the wrong node. Control messages carry the generation
+too: a late or repeated `HostPartition` or `MovePartition` changes nothing. A move takes these steps
 
     coordinator ─ request ─▶ source (takes no more writes) ─ whole partition ─▶ target ─ ack ─▶ source (drops its copy)
     source ─ complete ─▶ coordinator (commits the new owner) ─ host ─▶ target (serves from now on)
 
-so at no time do two nodes serve it. The nodes' part is in `partition_host`, the coordinator's memory in
-`cluster_directory`, its repeated messages in `retried_messages`. `token_ring` is the variant whose partitions grow with
-the nodes, and gives partitions of equal size to nodes by such a ring.
+so two nodes never serve a partition at the same time. `partition_host` has the nodes' part, `cluster_directory` the
+state of the coordinator, and `retried_messages` the messages that it repeats. `token_ring` is the variant in which the
+number of partitions grows with the nodes. It also assigns partitions of equal size to nodes by such a ring.
 
 *Invariants.* FXP-I1 a key's partition is the same at all times and places. FXP-I2 the table has one owner per
-partition, and one node at a time serves it. FXP-I3 acknowledged writes survive moves. FXP-I4 when all is quiet, each
-node hosts what the table says. FXP-I5 loads differ by one at most. FXP-I6 a partition holds only its own keys.
+partition, and one node at a time serves it. FXP-I3 acknowledged writes survive moves. FXP-I4 when the cluster is
+quiet, each node hosts what the table says. FXP-I5 loads differ by one at most. FXP-I6 a partition holds only its own
+keys.
 
-*Tolerates.* Members that join, die and come back; lost, late and repeated messages; a coordinator that dies at any
-step of an assignment or a move: the next leader of the core goes on from the log.
+*Tolerates.* Members that join, die and come back. Lost, late and repeated messages. A coordinator that dies at any step
+of an assignment or a move: the next leader of the core goes on from the log.
 
-*Does not tolerate.* A node that stays away, when its partitions have no replicas: they stay its own, are unavailable
-until it returns, and are never begun anew, empty, on another node. A partition that is hot by itself: moving it only
-moves the heat. Range queries: neighbours by key are strangers by hash (see key-range partitions).
+*Does not tolerate.* A node that stays away while its partitions have no replicas. It remains their owner, they are
+unavailable until it returns, and they are never created empty on another node. A single hot partition: a move only
+moves the load. Range queries: keys that are neighbours have unrelated hashes (see key-range partitions).
 
 *Workloads.* `register` and `read-write` on `partitioned-kv`, while members join and partitions move.
 

@@ -1,4 +1,4 @@
-"""The partitions that a node hosts: it serves them, sends them off and takes them in, every step durable.
+"""The partitions of one node, which serves them, sends them away and takes them in; every step is durable.
 
 A partition is at a node in one of three states:
 
@@ -9,14 +9,13 @@ A partition is at a node in one of three states:
 
 Every step is compared with the highest generation that the node has known of the partition. A partition that has *left*
 keeps its generation too, so a late message to host, to move or to install finds a higher generation and changes
-nothing. Only a partition to which no client was ever sent is begun empty. Any other missing partition stays missing.
+nothing. A partition is created empty only if no client was ever sent to it. Any other missing partition stays missing.
 
-Each step and each write is one record in a write-ahead log, flushed before an answer leaves. With a value goes the
-number of the request that wrote it, and the answer. A repeated request is answered again and not executed, also by the
+Each step and each write is one record in a write-ahead log, flushed before an answer leaves. The record of a write has
+the value, the number of the request, and the answer. A repeated request is answered again and not executed, also by the
 next owner, because the answers move with the partition.
 
-After a number of records a snapshot of everything takes their place (Low-Water Mark), so that the log and the start
-stay short.
+After a number of records a snapshot replaces them (Low-Water Mark), so that the log and a restart stay short.
 
 *Limits.* The last answer to each client is kept for ever. An arrived copy of a move that was cancelled stays on disk,
 unserved, until the partition comes again.

@@ -1,26 +1,27 @@
-"""Token ring: the variant of fixed partitions in which each node brings a number of partitions along.
+"""Token ring: the variant of fixed partitions in which the number of partitions grows with the nodes.
 
-The hashes form a circle. Each node has one or several *tokens* on it, chosen by chance, and a hash belongs to the first
-token that is not below it; after the last token the circle begins again:
+The hashes form a circle. Each node has one or several random *tokens* on it. A hash belongs to the first token that is
+not below it, and after the last token the circle begins again:
 
     single token       athens 10 ─ byzantium 20 ─ cyrene 30        hash 25 ▶ cyrene, hash 31 ▶ athens (wraps)
     delphi joins, 40   cyrene 30 ─ delphi 40 ─ athens 10           delphi takes (30, 40] from athens, and nothing else
 
-With one token a new node relieves a single other. With many (Cassandra has 256 per node) it takes a little from most.
+With one token a new node takes data from a single other node. With many (Cassandra has 256 per node) it takes a little
+from most nodes.
 
-A joining node first gets the data and only then stands in the ring. Until then the old owners answer, and when the join
-is broken off they still have all data. One node joins at a time: two could take the same range from its owner.
+A joining node first gets the data, and only then is it in the ring. Until then the old owners answer. When the join is
+interrupted, they still have all data. Nodes join one at a time, because two could take the same range from its owner.
 
 `RingAssignment` gives partitions of equal size to nodes by such a ring, for `partitioned-kv` with
-`assignment=token-ring`. The circle is cut into as many arcs of the same length as there are partitions, and an arc
-belongs to the node that owns its first point. So table, generations and moves are those of fixed partitions, and only
-the owners are chosen by the ring: DeCandia and others call it strategy 2. A node that joins gets the arcs that its
-tokens take from others, and no arc moves between the others. Its tokens count as soon as it has an arc, but an arc is
-its own only when the data has arrived. Until then the table names the old owner, and keeps naming it when the join is
-broken off. One node gets arcs at a time.
+`assignment=token-ring`. The circle is cut into arcs of the same length, one for each partition. An arc belongs to the
+node that owns its first point. So the table, the generations and the moves are those of fixed partitions, and the ring
+only chooses the owners: DeCandia and others call this strategy 2. A node that joins gets the arcs that its tokens take
+from others, and no arc moves between the others. Its tokens count as soon as it has an arc, but it owns an arc only
+after the data has arrived. Until then the table names the old owner, also when the join is interrupted. Only one node
+gets arcs at a time.
 
-*Limit.* A node's share is a matter of chance, above all with one token, and it is not evened out. A node whose tokens
-take no arc's first point gets no partition.
+*Limit.* The share of a node is random, above all with one token, and nothing evens it out. A node whose tokens take no
+arc's first point gets no partition.
 
 Sources: Patterns of Distributed Systems ch. 19, "Partitions proportional to number of nodes"; Karger and others, 1997;
 DeCandia and others, "Dynamo" (2007) 6.2; Lakshman and Malik, "Cassandra" (2010). The printed second example gives

@@ -3,10 +3,11 @@
 *Problem.* A replica must not answer a read *at* time t while it may still learn of a write at t or before. And writes
 take their timestamps from clocks, not from the log.
 
-*Idea.* The leader gives every write a timestamp above all it has given and above all it has *closed*. Now and then it
-closes a time: it will never again write at or below it. The closing travels through the log like a write. So a replica
-that has applied it has applied every write up to that time, and a later leader finds it in its own log and stays above
-it too. A follower answers a read at t when t is closed for it, out of its versioned values, without asking.
+*Idea.* The leader gives every write a timestamp above all that it has given and above all that it has *closed*. Now and
+then it closes a time: it will never again write at or below that time. The closing travels through the log like a
+write. So a replica that has applied the closing has applied every write up to that time. A later leader finds the
+closing in its own log and stays above it too. When t is closed for a follower, it answers a read at t out of its
+versioned values, without asking.
 
     write at 10 ── write at 20 ── 25 is closed ── write at 26 ──►  the log
                                   └─ a replica that has applied this answers reads at 25 and below
@@ -17,10 +18,10 @@ present. CockroachDB, whose writes have their timestamps before they reach the l
 *Invariants.* Timestamps grow along the log. After C was closed no write gets a timestamp of C or less. A read at a
 closed time has one answer, on every replica and for ever.
 
-*Tolerates.* Leaders that come and go; replicas without contact to any leader; clocks that step back: timestamps then
-go on above the last.
+*Tolerates.* Changes of leader. Replicas without contact to any leader. Clocks that step back: timestamps then go on
+above the last.
 
-*Does not tolerate.* A clock far ahead: timestamps cannot go back, so all later ones are ahead, too.
+*Does not tolerate.* A clock far ahead: timestamps cannot go back, so all later timestamps are ahead, too.
 
 *Workloads.* `follower-reads` and the other workloads of sessions, with `follower_reads=closed`.
 

@@ -1,10 +1,10 @@
 """Follower Reads: serve reads from followers, and say how old an answer may be.
 
-*Problem.* All requests go to the leader, which is far from some clients and busy. Followers hold the same data, but
-always a little behind, and a follower that is cut off does not even know how far.
+*Problem.* All requests go to the leader, which is busy, and far from some clients. Followers hold the same data, but
+they are always a little behind. A follower that is cut off does not even know how far it is behind.
 
-*Idea.* A follower answers from the entries it has applied, up to *its* high-water mark, which are a prefix of the log.
-The promise of an answer depends on the mode:
+*Idea.* A follower answers from the entries that it has applied, up to *its* high-water mark. They are a prefix of the
+log. The promise of an answer depends on the mode:
 
 | mode | the follower answers | promise |
 |---|---|---|
@@ -17,31 +17,32 @@ The promise of an answer depends on the mode:
 | `closed` | at once, if a time is closed for it that reaches all the session has written or seen | as in `session` |
 | `read-index` | when it has applied what the leader had committed when the read came | linearizable |
 
-A write returns a *stamp*, the index of its entry, the same on every server for ever. A read passes it, and waits in
-`WaitingReads` until the follower has applied it *or more*, but not for ever (`followerWaitTimeout`).
+A write returns a *version stamp*: the index of its entry, which is the same on every server for ever. A read carries
+the stamp, and waits in `WaitingReads` until the follower has applied it *or more*. The wait is bounded
+(`followerWaitTimeout`).
 
     alice ── title := Microservices ─► athens (leader)         stamp 2
     alice ── title, stamp 2 ─► byzantium, still at 1, waits ... entry 2 is applied ─► Microservices
 
-A follower cannot tell from the messages of its leader how fresh it is, for a message may have been under way for long.
-So it asks. The leader, once sure that it still leads, answers with the committed index. A follower that has applied
-that index was up to date when it *asked*, by its own clock (`LeaderContact`). That proof is also due after a start and
-after a silence, so that no server ever shows less than it has shown before.
+A follower cannot tell from the messages of its leader how fresh its own state is, because a message may have been under
+way for a long time. So the follower asks. Once the leader is sure that it still leads, it answers with the committed
+index. A follower that has applied that index was up to date when it *asked*, by its own clock (`LeaderContact`). It
+must prove this also after a start and after a silence, so that no server ever shows less than it has shown before.
 
-The client chooses the follower to ask, by region and latency: `replica_selection`. In mode `closed` versions
-are times, and a follower answers without waiting or asking, at a time that is closed: `closed_timestamp`.
+The client chooses the follower by region and latency: `replica_selection`. In mode `closed` versions are times, and a
+follower answers at a closed time without waiting or asking: `closed_timestamp`.
 
-The gain, as the median of reads without faults in the simulated world: 3.1 ms at the leader, which asks a majority; 0.6
-ms at a follower, with a bound or a stamp no more; 5.9 ms at a follower with a read index.
+The median latency of reads without faults in the simulated world is 3.1 ms at the leader, which asks a majority. It is
+0.6 ms at a follower, also with a bound or a stamp, and 5.9 ms at a follower with a read index.
 
 *Invariants.* FR-I1 a session reads its writes. FR-I2 it never reads an older state than before. FR-I3 no read shows an
 uncommitted value. FR-I4 reads of one server follow one order, restarts included. FR-I5 leader and read-index reads are
 linearizable. FR-I6 a bounded answer is no older than the bound. FR-R9 a follower that has not heard its leader for long
 does not answer. FR-R14 a waiting read is answered as soon as its stamp is applied.
 
-*Tolerates.* Followers cut off, paused or slow; leaders that come and go while readers wait; any wall clock.
+*Tolerates.* Followers that are cut off, paused or slow. Changes of leader while reads wait. Any wall clock.
 
-*Does not tolerate.* Monotonic clocks that run slow, for the bound and the silence only: they stretch by that much.
+*Does not tolerate.* Slow monotonic clocks: the bound and the silence stretch as much as the clock is slow.
 
 *Workloads.* `follower-reads`, `read-your-writes`, `bounded-staleness`; `read-write` for `read-index`.
 
@@ -50,8 +51,8 @@ does not answer. FR-R14 a waiting read is answered as soon as its stamp is appli
 *Planted bugs.* `stamp-ignored`, `stamp-passed-not-reached`, `answer-to-another-key`, `one-reader-per-stamp`,
 `reads-above-the-mark`, `serves-though-cut-off`, `read-index-without-asking`, `version-per-batch`.
 
-Deviations from the printed code: it keeps one reader per version, wakes it at exactly that version only, hands it the
-value of the key that this version wrote, and checks versions at followers but not at candidates.
+Deviations from the printed code. It keeps one read per version, wakes the read only at exactly that version, gives it
+the value of the key that this version wrote, and checks versions at followers but not at candidates.
 
 Sources: Patterns of Distributed Systems ch. 16; Terry et al., "Session Guarantees" (PDIS 1994); MongoDB's
 `operationTime` and `maxStaleness`, Neo4j's bookmarks; Ongaro's thesis 6.4; Kafka's KIP-392.
@@ -179,7 +180,7 @@ class WaitingReads(Generic[R]):
 
 
 class LeaderContact:
-    """A follower's knowledge of its own freshness: when it last heard its leader, and as of when it was up to date.
+    """A follower's knowledge of its freshness: the time of its leader's last message, and when it was last up to date.
 
     `asking` and `answered` frame one question to the leader; the answer names an index that covers all entries
     committed when the question was sent. Once that index is applied, the state is complete *as of* the sending. Ids

@@ -1,20 +1,20 @@
-"""Agreement on a generation: a chosen leader brings its number to a majority before it leads.
+"""Agreement on a generation: a chosen leader has a majority promise its generation before it leads.
 
-*Problem.* A choice, by all servers or by a lock in a store, is not yet a right to lead. The choice may be old, another
-server may be chosen a moment later, and an earlier leader may still be at work. And the chosen server may lack entries
-that were committed.
+*Problem.* A server that was chosen, by all servers or by a lock in a store, may not lead yet. The choice may be old,
+another server may be chosen a moment later, and an earlier leader may still be at work. And the chosen server may lack
+entries that were committed.
 
-*Idea.* The chosen server asks the others to enter its generation. Each of them promises it, durably, to the first that
-asks, and from then on refuses messages with a lower number: that fences earlier leaders off. The answer tells how far
-the voter's log reaches. Answers of voters with a longer log than the chosen server's are not counted, so a server with
-a majority of counted answers holds every committed entry. This is the discovery phase of Zab; in Raft the same promise
-is the vote.
+*Idea.* The chosen server asks the others to enter its generation. Each of them promises it durably to the first server
+that asks, and from then on refuses messages of a lower generation: that fences earlier leaders off. The answer says how
+far the voter's log reaches. Answers of voters whose log is longer than that of the chosen server are not counted, so a
+server with a majority of counted answers holds every committed entry. This is the discovery phase of Zab; in Raft the
+same promise is the vote.
 
-*Invariants.* LDR-I1, LDR-I2, LDR-I3, GEN-I5: with a majority per generation, each server's promise given once and kept
-through restarts, and no counted voter ahead.
+*Invariants.* LDR-I1, LDR-I2, LDR-I3 and GEN-I5. They hold because a generation needs a majority, because each server
+gives its promise once and keeps it through restarts, and because no counted voter is ahead.
 
-*Tolerates.* Answers late, repeated, in any order, of other generations: each names its generation, and each server is
-counted once.
+*Tolerates.* Late and repeated answers, in any order, and answers of other generations: each answer names its
+generation, and each server is counted once.
 
 *Does not tolerate.* A disk that loses a promise.
 
@@ -54,7 +54,7 @@ class NewGeneration(msgspec.Struct, frozen=True, tag="new-generation"):
 
 
 class GenerationPromised(msgspec.Struct, frozen=True, tag="generation-promised"):
-    """The answer: the voter's generation, whether it promised the one asked for, and how far its log reaches."""
+    """The answer: the voter's generation, its promise of the requested one if it gave it, and the end of its log."""
 
     server_id: str
     generation: int

@@ -1,25 +1,26 @@
 """Generation clock: a number that grows with every election, so that a deposed leader can be recognised.
 
-*Problem.* A leader that was paused or cut off does not know that the others have elected a new one; its later messages
-must not count.
+*Problem.* A leader that was paused or cut off does not know that the others have elected a new leader. Its later
+messages must not count.
 
-*Idea.* Each election takes the next generation. It travels with every request, heartbeat and response. A node that sees
-a higher generation adopts it, and refuses messages of a lower one. It is a Lamport timestamp of leadership. A node
-votes at most once in a generation, which makes the winner unique, so the generation and the vote must be durable before
+*Idea.* Each election takes the next generation, a Lamport timestamp of leadership. Every request, heartbeat and
+response carries it. A node that sees a higher generation adopts it, and refuses messages of a lower generation. A node
+votes at most once in a generation, which makes the winner unique. So the generation and the vote must be durable before
 any other node hears of them.
 
 The entries of the log carry generations too, but they are not enough: a node that voted and has not yet received an
 entry would forget its vote in a restart (GEN-R2). So `(generation, vote)` has a small log of its own. `adopt` and
-`vote` record an fsync in the outbox, so a reply sent afterwards leaves only when the vote is on disk.
+`vote` record an fsync in the outbox, so a reply that is sent afterwards leaves only when the vote is on disk.
 
 *Invariants.* GEN-I1 a node's generation never decreases, restarts included. GEN-I3 no message of a lower generation is
 accepted. GEN-I4 an entry's generation is at most its node's. GEN-I5 each new leader has a higher generation. LDR-I1
 one vote per node and generation.
 
-*Tolerates.* Kill at any moment, a torn last record (its vote was never sent), repeated vote requests of one candidate.
+*Tolerates.* A kill at any moment, a torn last record (its vote was never sent), and repeated vote requests of one
+candidate.
 
 *Does not tolerate.* A disk that loses flushed records: the node may then vote twice. A changed record is `CorruptLog`,
-the last one too, so that a vote that was told is never dropped as torn.
+even the last record, so that a vote that was sent is never dropped as torn.
 
 *Workloads.* `register` with pauses, partitions and kills that force elections.
 
@@ -32,7 +33,7 @@ GEN-M8, GEN-M9 and GEN-M11 are subclasses in the tests.
 
 Sources: Patterns of Distributed Systems ch. 11; Ongaro and Ousterhout, "In Search of an Understandable Consensus
 Algorithm" (2014) §5.1-5.2; Lamport, "Time, Clocks, and the Ordering of Events" (1978). Zab calls it epoch, Kafka
-leader epoch. A clock under another name and `adopt(generation + 1)` at each start is Cassandra's restart generation
+leader epoch. A clock with another name, and `adopt(generation + 1)` at each start, is Cassandra's restart generation
 (GEN-R9).
 """
 
@@ -66,8 +67,8 @@ class _Promise(msgspec.Struct, frozen=True, array_like=True):
 class GenerationClock:
     """The current generation of one node and its vote in it, durable in the file `name.log`.
 
-    `generation` is the highest generation this node has seen, 0 before the first election; `voted_for` the candidate it
-    voted for in that generation, if any. Other objects may read both; only the methods change them.
+    `generation` is the highest generation that this node has seen, 0 before the first election. `voted_for` is the
+    candidate for which it voted in that generation, if any. Other objects may read both; only the methods change them.
     """
 
     def __init__(self, storage: Storage, name: str = "generation") -> None:

@@ -3,35 +3,35 @@
 *Problem.* Followers must notice within bounded time that their leader is gone. A missing reply never proves a failure,
 so "gone" can only mean "silent for longer than agreed".
 
-*Idea.* The leader sends a heartbeat to every follower at a fixed interval. A follower notes on its *monotonic* clock
-when the last one arrived; silence for the whole timeout makes it suspect the leader. A suspicion is allowed to be
-wrong: it costs an election, never safety, because the Generation Clock makes the old leader's messages recognisable.
+*Idea.* The leader sends a heartbeat to every follower at a fixed interval. A follower notes the arrival of each on its
+*monotonic* clock, and suspects the leader after a whole timeout of silence. A suspicion may be wrong: it then costs an
+election and never safety, because the Generation Clock makes the old leader's messages recognisable.
 
-Three rules keep suspicions rare. The interval is a small part of the timeout (HB-R1). Heartbeats leave ahead of disk
-writes, so a slow disk at the leader looks like a slow disk and not like a crash (HB-R10). And a follower whose own
-check runs late was itself asleep: the heartbeats it missed say nothing about the leader, so that check accuses no
-server (HB-R12).
+Three rules keep wrong suspicions rare. The interval is a small part of the timeout (HB-R1). Heartbeats leave ahead of
+disk writes, so a slow disk at the leader does not look like a crash (HB-R10). And a follower whose own check runs late
+was paused itself: the heartbeats that it missed say nothing about the leader, so that check accuses no server (HB-R12).
 
-*Invariants.* HB-I3 no server is suspected within the timeout of the last heartbeat that was processed. HB-I5 verdicts
-of the detector never gate safety; the log's invariants must hold with a detector that lies.
+*Invariants.* HB-I3 no server is suspected within the timeout of the last heartbeat that was processed. HB-I5 safety
+does not depend on the detector: the log's invariants must hold even with a detector that lies.
 
-*Tolerates.* Lost and late heartbeats up to the timeout; steps of the wall clock (it is never read); drift of the
-monotonic clock, which scales the timeout; a pause of the checking node itself.
+*Tolerates.* Lost and late heartbeats up to the timeout. Steps of the wall clock, which is never read. Drift of the
+monotonic clock, which scales the timeout. A pause of the checking node itself.
 
-*Does not tolerate.* Delays longer than the timeout: they cost an unnecessary election. A dead leader cannot be told
-from an unreachable one.
+*Does not tolerate.* Delays longer than the timeout: they cost an unnecessary election. A dead leader cannot be
+distinguished from an unreachable leader.
 
 *Workloads.* `register`, with pauses, kills and one-way partitions.
 
 *Checkers.* Availability after heal, linearizability (through elections).
 
-*Planted bugs.* `wall-clock-timeout` (HB-M1): silence is measured on the wall clock. Those that no campaign meets stand
-beside the tests of the detectors: a monitor that does not notice its own sleep (HB-M2), that watches only servers it
+*Planted bugs.* `wall-clock-timeout` (HB-M1): silence is measured on the wall clock. The bugs that no campaign meets are
+beside the tests of the detectors: a monitor that does not notice its own pause (HB-M2), that watches only servers it
 has heard (HB-M5) or never takes a mark back (HB-M6), and heartbeats that wait for the disk (HB-M3).
 
-The judgement of silence can be chosen: a fixed timeout, one that forgives the node's own sleep (the default), or a
-suspicion that adapts to the arrival of heartbeats (`phi_accrual`). `HeartBeatMonitor` watches many servers with any of
-them. For large clusters `gossip_heartbeats` brings it news, and `lifeguard_probing` needs no heartbeats.
+The rule that judges a silence can be chosen: a fixed timeout, a timeout that allows for the node's own pauses (the
+default), or a suspicion that adapts to the arrival of heartbeats (`phi_accrual`). `HeartBeatMonitor` watches many
+servers with any of them. In large clusters `gossip_heartbeats` brings it news, and `lifeguard_probing` needs no
+heartbeats.
 
 Sources: Patterns of Distributed Systems ch. 7; the local-pause rule is Apache Cassandra's `FailureDetector`
 (`cassandra.max_local_pause_in_ms`, 5 s there because its timeouts are longer; here it is one heartbeat timeout).
@@ -144,7 +144,7 @@ class TimeoutBasedFailureDetector:
 
 
 class LocalPause:
-    """A check whether this process slept through the moment at which it meant to act again (HB-R12)."""
+    """A check for a pause of this process, which made it miss the time of its next action (HB-R12)."""
 
     __slots__ = ("_clock", "_due_us", "_pause_us")
 
@@ -164,9 +164,9 @@ class LocalPause:
 
 
 class PauseAwareFailureDetector:
-    """A detector around another: a check that comes a whole pause late judges nothing and asks for one timeout more.
+    """A detector around another: a check that comes a whole pause late judges nothing and asks for another timeout.
 
-    Its process slept through heartbeats, which may be waiting in the node's own queue behind the check.
+    The process was paused. The heartbeats of that time may be waiting in the node's own queue behind the check.
     """
 
     __slots__ = ("_inner", "_pause", "_timeout_us", "heartbeat_received", "silence_us")

@@ -3,23 +3,23 @@
 *Problem.* A short fixed timeout accuses healthy servers on a busy network, and a long one finds a dead server late. The
 right length depends on the real arrival of heartbeats, which changes.
 
-*Idea.* Keep the last intervals between heartbeats and take them for a sample of a normal distribution. The suspicion
-after a silence of *t* is phi(t) = -log10(the probability that a heartbeat still comes after *t*): 1 means one mistake
-in ten such silences, 8 one in a hundred million. The caller chooses the threshold, not the time; the time follows from
-the observations. It is mean + z * deviation, where z belongs to the threshold: computed anew with each heartbeat, so
-that a check is one comparison.
+*Idea.* Keep the last intervals between heartbeats, and treat them as a sample of a normal distribution. The suspicion
+after a silence of *t* is phi(t) = -log10(the probability that a heartbeat still comes after *t*). A suspicion of 1 is
+one mistake in ten such silences, 8 is one in a hundred million. The caller chooses the threshold, and the time
+follows from the observations. It is mean + z * deviation, where z follows from the threshold. It is computed anew with
+each heartbeat, so that a check is one comparison.
 
-Three provisions, all Akka's. The deviation has a floor: after perfectly regular heartbeats the first late one would
-otherwise look impossible. A pause is always acceptable on top of the mean. And the first interval is assumed, not
+Three rules are taken from Akka. The deviation has a minimum: after perfectly regular heartbeats the first late one
+would otherwise look impossible. A pause is always acceptable on top of the mean. And the first interval is assumed, not
 observed, so that a server that is never heard is suspected, too. An interval longer than an acceptable silence is not a
-sample: it shows that the server was away, not how its heartbeats arrive.
+sample: it shows that the server was away, and not how its heartbeats arrive.
 
 *Invariants.* HB-I3 in its accrual form: no server is suspected while phi is below the threshold. HB-I5: a suspicion is
 an opinion.
 
-*Tolerates.* Jitter, slow links, load: the sample follows them. Steps of the wall clock (never read).
+*Tolerates.* Jitter, slow links and load: the sample follows them. Steps of the wall clock, which is never read.
 
-*Does not tolerate.* Sudden change: until the window has followed, the old sample judges. Heavy tails: real delays are
+*Does not tolerate.* Sudden change: the old sample judges until the window has followed. Heavy tails: real delays are
 not normally distributed, so the threshold is a scale and not a promise of probability.
 
 *Workloads.* `register`, with `failure_detector=phi-accrual`.
@@ -32,7 +32,7 @@ Determinism: sums and roots are taken over whole microseconds, and z is rounded,
 times.
 
 Sources: Patterns of Distributed Systems ch. 7; Hayashibara, Défago, Yared and Katayama, "The phi Accrual Failure
-Detector" (SRDS 2004) 4.2 and 5; the provisions are those of Akka's `PhiAccrualFailureDetector`, as are threshold 8 and
+Detector" (SRDS 2004) 4.2 and 5; the three rules are those of Akka's `PhiAccrualFailureDetector`, as are threshold 8 and
 the form of the estimate. Akka keeps 1000 intervals; 100 follow changes sooner.
 """
 

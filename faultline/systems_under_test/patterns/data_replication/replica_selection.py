@@ -2,22 +2,22 @@
 
 *Problem.* Some followers are near and some are far, some are dead and some are hours behind.
 
-*Idea.* Nodes publish their region. A client prefers followers of its own region, all of them when there are none. Among
-those it takes the one with the least average latency, which it samples by heartbeats. The average is exponential, 80 %
-old and 20 % new, so that one slow answer changes little: 10, 20, 30 average to 10, 12, 15. While a latency is missing,
-the order of the list decides, so that the result never depends on the order of comparisons.
+*Idea.* Nodes publish their region. A client prefers followers of its own region, and considers all followers when there
+is none. Among these it takes the follower with the least average latency, which it samples by heartbeats. The average
+is exponential, 80 % old and 20 % new, so that one slow answer changes little: 10, 20, 30 average to 10, 12, 15. While a
+latency is missing, the order of the list decides, so the result never depends on the order of comparisons.
 
 A node whose heartbeats fail, or which refused a read, comes last until it answers again. A node that is behind by more
-than the reader accepts is left out. After the last follower there is the leader.
+than the reader accepts is left out. The leader comes after the last follower.
 
-Where clients are up to 40 ms away from each node, reads at the nearest one take 30 ms in the median, at one that was
-given to each client beforehand 39 ms, at the leader 49 ms.
+Where clients are up to 40 ms away from each node, the median latency of reads is 30 ms at the nearest follower, 39 ms
+at a follower that was assigned to each client beforehand, and 49 ms at the leader.
 
 *Invariants.* The order is a function of the samples. A node that failed is never before one that did not.
 
-*Tolerates.* Nodes that come and go, latencies that change: within a few heartbeats the order follows.
+*Tolerates.* Nodes that come and go, and latencies that change: the order follows within a few heartbeats.
 
-*Does not tolerate.* Many clients in one place: they all choose the same node, without balancing.
+*Does not tolerate.* Many clients in one place: they all choose the same node, and the load is not balanced.
 
 *Workloads.* `follower-reads` with `read_from=nearest`.
 
@@ -25,8 +25,8 @@ given to each client beforehand 39 ms, at the leader 49 ms.
 
 *Planted bugs.* FR-M7, as a component: averages are kept under one key and looked up under another.
 
-Deviations from the printed code, which loses the first sample, mixes nano- with milliseconds, looks latencies up under
-another key than it stores them, and compares by no consistent order.
+Deviations from the printed code. It loses the first sample, mixes nanoseconds with milliseconds, looks latencies up
+under another key than it stores them, and does not compare in a consistent order.
 
 Sources: Patterns of Distributed Systems ch. 16; MongoDB's server selection (the weights).
 """

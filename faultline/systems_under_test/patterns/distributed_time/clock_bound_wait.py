@@ -1,26 +1,28 @@
-"""Clock-bound wait: wait out the largest error of clocks, and the order of stamps is the order of real time.
+"""Clock-bound wait: wait out the maximum error of clocks, so that timestamps follow the order of real time.
 
-*Problem.* A write ends on a server whose clock is fast. A friend of the writer hears of it, reads through a server
-whose clock is slow, as of *its* time, and gets the old value: the new one lies in that server's future.
+*Problem.* A write ends on a server whose clock is fast. A friend of the writer hears of it and reads through a server
+whose clock is slow, at the time of *that* clock. The friend gets the old value, because the new value lies in the
+future of that server.
 
-*Idea.* Assume that clocks are wrong by a bounded amount, and let the writer or the reader wait as long as that.
+*Idea.* Assume that the error of every clock is bounded, and let the writer or the reader wait for that long.
 
-    write wait    stamp ts = now; show the value only once the own clock has passed ts + max_offset: every clock has
-                  passed ts by then, so no reader's time lies before it
-    read restart  writers do not wait; a reader at r that meets a version in (r, r + max_offset] cannot tell whether it
-                  came before, and reads again at that version; the upper limit stays that of the first try, else a
-                  busy key would send it on forever
-    commit wait   clocks give intervals [earliest, latest] that hold the true time; stamp ts = latest, announce it as
-                  pending, show the value once ts < earliest; a reader at r waits until r < earliest and until no
-                  pending write is at or before r, and the state that it then sees never changes
+    write wait    The timestamp ts is now. The value becomes visible only after the server's own clock has passed
+                  ts + max_offset. Every clock has passed ts by then, so no reader's time lies before it.
+    read restart  Writers do not wait. A reader at r that meets a version in (r, r + max_offset] cannot tell whether
+                  that version came before, and reads again at it. The upper limit stays that of the first try, or a
+                  busy key would make the reader restart for ever.
+    commit wait   Clocks give intervals [earliest, latest] that contain the true time. The timestamp ts is latest. It
+                  is announced as pending, and the value becomes visible once ts < earliest. A reader at r waits until
+                  r < earliest and until no pending write is at or before r. The state that it then sees never changes.
 
-*Invariants.* CBW-I1 a write that begins after another was acknowledged, anywhere, gets the larger stamp. CBW-I2 reads
-are linearizable. CBW-I3 no version is ever stored at or below a time that was read (commit wait). CBW-I4 a version is
-shown only when its stamp has passed on the own clock by the bound.
+*Invariants.* CBW-I1 a write that begins after another was acknowledged, at any node, gets the larger timestamp. CBW-I2
+reads are linearizable. CBW-I3 no version is stored at or below a time that was read (commit wait). CBW-I4 a version
+becomes visible only after the server's own clock has passed its timestamp by the bound.
 
-*Tolerates.* Any clock faults within the bound, and steps back while waiting: the clock is read again, not slept on.
+*Tolerates.* All clock faults within the bound. A clock that is set back during a wait prolongs the wait, because the
+server reads its clock again instead of sleeping for a fixed time.
 
-*Does not tolerate.* Clocks beyond the bound. It is an assumption, and where it breaks, the anomaly is back.
+*Does not tolerate.* Clocks beyond the bound. The bound is an assumption; where it breaks, the anomaly is back.
 
 *Workloads.* `read-write` on `timestamped-kv` with `wait=write|restart|commit`.
 
@@ -77,7 +79,7 @@ class BoundedClock:
 
 
 class PendingWrites:
-    """The stamps that have been given to writes of a node that are not shown yet, key by key."""
+    """The timestamps of a node's writes that are not visible yet, by key."""
 
     def __init__(self) -> None:
         self._stamps: dict[str, list[HybridTimestamp]] = {}
