@@ -149,7 +149,8 @@ def test_a_system_named_alone_is_tested_in_drawn_universes_with_all_its_workload
     plan = plan_from_flags(systems=["transactional-kv"])
     assert plan.universe == "drawn"
     assert plan.workloads[0] == "txn-append" and {"bank", "write-skew", "long-fork"} <= set(plan.workloads)
-    assert plan.fault_sets == (("leadership", "durability", "clocks", "skew", "retries", "restarts", "all"),)
+    of_disks = ("power-cycles", "disk", "fsync")
+    assert plan.fault_sets == (("leadership", "durability", "clocks", "skew", "retries", "restarts", "all", *of_disks),)
     assert plan_from_flags(systems=["transactional-kv"], universe="calm").workloads == ("txn-append",)
 
 
