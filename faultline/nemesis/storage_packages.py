@@ -8,7 +8,7 @@ __all__ = ["STORAGE_PACKAGES"]
 
 _POWER = Package(
     "power",
-    "takes power from hosts, so that what was not synced is lost (on hosts; in the simulated world it is a kill)",
+    "takes power from hosts, so that what was not synced is lost (on hosts, and in the simulated world)",
     (
         Recipe("power-off", ("leader",)),
         Recipe("power-off", ("one", "follower")),
@@ -20,7 +20,7 @@ _POWER = Package(
 
 _BLACKOUT = Package(
     "blackout",
-    "takes power from all or most hosts at once, again and again",
+    "takes power from all or most hosts at once, again and again (on hosts, and in the simulated world)",
     (Recipe("power-off", ("all",), long_share=0.0), Recipe("power-off", ("majority",), long_share=0.1)),
 )
 
@@ -28,7 +28,8 @@ _BLACKOUT = Package(
 # kill leaves in the cache what the next loss of power takes.
 _POWER_CYCLES = Package(
     "power-cycles",
-    "takes power from all or most hosts for moments, over and over, and kills processes between",
+    "takes power from all or most hosts for moments, over and over, and kills processes between (on hosts, and in the"
+    " simulated world)",
     (
         Recipe("power-off", ("all",), long_share=0.0),
         Recipe("power-off", ("majority",), long_share=0.0),
