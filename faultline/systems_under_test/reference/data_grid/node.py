@@ -124,6 +124,8 @@ class DataGridNode(ClusterMember):
 
     def _lose_the_data(self) -> None:
         self._dropped.drop(self._owners)
+        for owner in self._owners.values():
+            owner.end()
         self._owners.clear()
         self._copies.clear()
         self._lease.end()
@@ -191,9 +193,9 @@ class DataGridNode(ClusterMember):
         self._lease.begin(table)
         for partition, entry in enumerate(table.entries):
             owner = self._owners.get(partition)
-            if not entry.is_owned_by(own):
-                self._owners.pop(partition, None)
-            elif owner is None or owner.generation != entry.generation:
+            if owner is not None and not (entry.is_owned_by(own) and entry.generation == owner.generation):
+                self._owners.pop(partition).end()
+            if entry.is_owned_by(own) and partition not in self._owners:
                 self._owners[partition] = self._begin(partition, entry)
         for owner in self._owners.values():
             owner.follow(table, is_at_risk=is_at_risk)

@@ -12,6 +12,7 @@ __all__ = ["OPTIONS", "GridSettings"]
 
 _WAIT_PERCENT = 125
 _RENEWALS_PER_LEASE = 3
+_TABLE_REFRESH_US = 5_000_000
 
 
 class GridSettings(MemberSettings, frozen=True):
@@ -38,8 +39,8 @@ class GridSettings(MemberSettings, frozen=True):
 
     @property
     def table_refresh_us(self) -> int:
-        """The time after which a client asks for the table again: at each operation, unless others follow quickly."""
-        return self.request_timeout_us
+        """The time after which a client asks for the table again, unless a refusal or silence comes first."""
+        return _TABLE_REFRESH_US
 
     @property
     def renewal_us(self) -> int:

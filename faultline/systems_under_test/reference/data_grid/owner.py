@@ -1,10 +1,10 @@
 """The owner of one partition in one generation: it brings the backups level, counts their writes, and answers.
 
     write ──▶ own copy ──▶ all backups ──▶ client
-    read  ──▶ the writes before it are on all backups ──▶ client
+    read  ──▶ what all backups have ──▶ client
 
-A write is acknowledged when every backup has it, so that each of them can be promoted. A read waits for the writes it
-shows, because a write that some backup lacks could still vanish. No request is answered before all backups have this
+A write is acknowledged when every backup has it, so that each of them can be promoted. Readers are shown only writes
+that all backups have, because any other could still vanish. No request is answered before all backups have this
 generation's content, nor before the lease of a silent owner has run out, nor without an own lease. Answers that must
 wait are kept, and leave as soon as nothing stands in their way.
 """
@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.data_partitioning.partition_host import Answer, Written
+from faultline.systems_under_test.patterns.data_replication.high_water_mark import ValuesBelowMark
 from faultline.systems_under_test.reference.data_grid.copies import GridCopies, GridCopy
 from faultline.systems_under_test.reference.data_grid.lease import MajorityLease
 from faultline.systems_under_test.reference.data_grid.messages import (
@@ -39,7 +40,7 @@ _NOTHING_YET = -1
 
 
 class _Waiting(NamedTuple):
-    """An answer that waits until all backups have the first `number` writes; `key` is that of a write, "" of a read."""
+    """An answer that waits until all backups have the first `number` writes; `key` is that of the command."""
 
     number: int
     client: NodeId
@@ -74,7 +75,9 @@ class PartitionOwner:
         self._others_know = False
         self._seen: dict[str, int] = {}
         self._seen_number = self.copy.number
-        self._waiting: deque[_Waiting] = deque()
+        self._shown = ValuesBelowMark(self.copy.values)
+        self._reads: deque[_Waiting] = deque()
+        self._writes: deque[_Waiting] = deque()
         self._table = NO_TABLE_YET
         self._is_at_risk = False
         self.is_waiting = entry.after_silence
@@ -96,8 +99,9 @@ class PartitionOwner:
         """Execute a request unless that was done before; answer as soon as the answer cannot vanish any more."""
         command = request.command
         if isinstance(command, GetValue):
-            value = self.copy.values.get(command.key)
-            self._await(client, Answer(request.request_number, None, value), "")
+            answer = Answer(request.request_number, None, self._readable(command.key))
+            self._reads.append(_Waiting(max(self._mark(), self._begun_with), client, answer, command.key))
+            self.advance()
             return
         known = self._known_answer(client)
         if known is not None and request.request_number <= known.request_number:
@@ -105,10 +109,15 @@ class PartitionOwner:
             self._ports.trace.sometimes("duplicate-answered")
             self._await(client, known, command.key)
             return
-        result = executed(self.copy.values.get(command.key), command)
+        before = self.copy.values.get(command.key)
+        result = executed(before, command)
+        self._shown.wrote(self.copy.number + 1, command.key, before)
         answer = Answer(request.request_number, result.error, result.answer)
         self._write(Written(self.partition, command.key, result.value, client, answer))
         self._await(client, answer, command.key)
+
+    def _readable(self, key: str) -> Any:
+        return self._shown.value(key)
 
     def _known_answer(self, client: NodeId) -> Answer | None:
         return self.copy.answers.get(client)
@@ -120,7 +129,7 @@ class PartitionOwner:
             self._send(backup, ReplicateToBackup(self.generation, number, written, self._is_at_risk))
 
     def _await(self, client: NodeId, answer: Answer, key: str) -> None:
-        self._waiting.append(_Waiting(self.copy.number, client, answer, key))
+        self._writes.append(_Waiting(self.copy.number, client, answer, key))
         self.advance()
 
     def _install(self, backup: str) -> None:
@@ -148,7 +157,8 @@ class PartitionOwner:
         mark = self._mark()
         if mark < self._begun_with:
             return
-        is_due = bool(self._waiting) and self._waiting[0].number <= mark
+        self._shown.advance_to(mark)
+        is_due = bool(self._reads) or (bool(self._writes) and self._writes[0].number <= mark)
         if not is_due and self._others_know:
             return
         if not self._lease.is_held():
@@ -156,15 +166,20 @@ class PartitionOwner:
             return
         if not self._others_know:
             self._tell_the_others()
-        if is_due and not self.is_waiting:
-            while self._waiting and self._waiting[0].number <= mark:
-                self._answer(self._waiting.popleft())
+        if not self.is_waiting:
+            self._answer_clients(mark)
+
+    def _answer_clients(self, mark: int) -> None:
+        while self._reads:
+            self._answer(self._reads.popleft(), is_write=False)
+        while self._writes and self._writes[0].number <= mark:
+            self._answer(self._writes.popleft(), is_write=True)
 
     def _mark(self) -> int:
         """Return the number of the last write that all backups have."""
         return min((self._stored.get(backup, _NOTHING_YET) for backup in self.backups), default=self.copy.number)
 
-    def _answer(self, waiting: _Waiting) -> None:
+    def _answer(self, waiting: _Waiting, *, is_write: bool) -> None:
         answer = waiting.answer
         self._ports.trace.emit(
             RequestServed(
@@ -178,7 +193,7 @@ class PartitionOwner:
                 self._settings.minimum_size == "majority",
             )
         )
-        if waiting.key and answer.error is None and self._is_at_risk:
+        if is_write and answer.error is None and self._is_at_risk:
             self._ports.trace.emit(WriteAccepted(self.partition, waiting.key))
         self._ports.network.send(waiting.client, GridResponse(answer.request_number, answer.value, answer.error))
 
@@ -188,6 +203,12 @@ class PartitionOwner:
         for address in self._table.members:
             if address not in (self._ports.node_id, *self.backups):
                 self._send(address, DropCopy(self.partition, self.generation))
+
+    def end(self) -> None:
+        """Answer no client any more: another generation has begun, and clients ask again there."""
+        self._reads.clear()
+        self._writes.clear()
+        self._others_know = True
 
     def _end_waiting(self) -> None:
         self.is_waiting = False

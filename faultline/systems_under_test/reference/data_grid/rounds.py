@@ -37,8 +37,6 @@ from faultline.systems_under_test.reference.data_grid.table import (
 
 __all__ = ["Rounds"]
 
-MakeTable = Callable[..., GridTable]
-
 
 class Rounds:
     """The rounds of one node, while it coordinates. `cluster` has the addresses of all nodes, members or not."""
@@ -49,13 +47,11 @@ class Rounds:
         cluster: tuple[str, ...],
         settings: GridSettings,
         send: Callable[[str, Any], None],
-        make_table: MakeTable = next_table,
     ) -> None:
         self._ports = ports
         self._cluster = cluster
         self._settings = settings
         self._send = send
-        self._make_table = make_table
         self._highest = 0
         self._version = 0
         self._membership: Membership | None = None
@@ -166,8 +162,12 @@ class Rounds:
 
     def _next(self, previous: GridTable, version: int, reports: list[MemberReport]) -> GridTable:
         settings = self._settings
-        waits = settings.minimum_size == "majority"
-        return self._make_table(previous, version, reports, settings.partitions, settings.backups + 1, waits=waits)
+        copies = settings.backups + 1
+        return next_table(previous, version, reports, settings.partitions, copies, waits=self._waits_for_copies())
+
+    def _waits_for_copies(self) -> bool:
+        """Return whether a partition stays away while its good copies may come back, instead of beginning anew."""
+        return self._settings.minimum_size == "majority"
 
     def _tell_changes(self, before: GridTable, table: GridTable) -> None:
         """Count the marks of what the table changes."""
