@@ -33,11 +33,11 @@ by a merge.
 *Does not tolerate.* Being taken for agreement: while a cut is not noticed, both halves may act. A system that cannot
 bear that needs a consistent core.
 
-*Workloads.* `membership`.
+*Workloads.* `membership` on `emergent-leader`; `register` and others on `data-grid`, where a split brain costs data.
 
-*Checkers.* `membership`; the invariants.
+*Checkers.* `membership`, linearizability; the invariants.
 
-*Planted bugs.* They stand in `reference/emergent/planted_bugs.py`.
+*Planted bugs.* They stand in `reference/emergent/planted_bugs.py` and `reference/data_grid/planted_bugs.py`.
 
 Sources: Patterns of Distributed Systems ch. 29; JGroups, Hazelcast, Akka and Ignite order their members so. Deviations
 from the printed code: a claim needs all older members to have failed, and only those; a tie between two groups is

@@ -21,7 +21,7 @@ from collections import deque
 from collections.abc import Callable
 
 from faultline.harness.world.ports import NodeId, Ports
-from faultline.systems_under_test.patterns.data_partitioning.partition_host import Answer, Written
+from faultline.systems_under_test.patterns.data_partitioning.fixed_partitions import Answer, Written
 from faultline.systems_under_test.patterns.data_replication.high_water_mark import HighWaterMark, ValuesBelowMark
 from faultline.systems_under_test.reference.coordinated_kv.messages import (
     AlterInSync,

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from faultline.harness.world.ports import Ports
-from faultline.systems_under_test.patterns.data_partitioning.partition_host import Answer, PartitionContent, Written
+from faultline.systems_under_test.patterns.data_partitioning.fixed_partitions import Answer, PartitionContent, Written
 from faultline.systems_under_test.reference.data_grid.messages import CopyReached
 
 __all__ = ["GridCopies", "GridCopy"]

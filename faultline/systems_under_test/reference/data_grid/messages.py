@@ -26,7 +26,7 @@ from typing import Any
 
 import msgspec
 
-from faultline.systems_under_test.patterns.data_partitioning.partition_host import PartitionContent, Written
+from faultline.systems_under_test.patterns.data_partitioning.fixed_partitions import PartitionContent, Written
 from faultline.systems_under_test.reference.data_grid.table import GridTable, MemberReport
 from faultline.systems_under_test.reference.membership.messages import MEMBER_MESSAGES
 from faultline.systems_under_test.reference.shared.key_commands import Command

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from faultline.harness.world.ports import NodeId, Ports
-from faultline.systems_under_test.patterns.data_partitioning.partition_host import Answer, Written
+from faultline.systems_under_test.patterns.data_partitioning.fixed_partitions import Answer, Written
 from faultline.systems_under_test.patterns.data_replication.high_water_mark import ValuesBelowMark
 from faultline.systems_under_test.reference.data_grid.copies import GridCopies, GridCopy
 from faultline.systems_under_test.reference.data_grid.lease import MajorityLease

@@ -11,7 +11,7 @@ import msgspec
 
 from faultline.harness.world.ports import NodeId
 from faultline.systems_under_test.patterns.cluster_management.emergent_leader import Membership
-from faultline.systems_under_test.patterns.data_partitioning.partition_host import Answer
+from faultline.systems_under_test.patterns.data_partitioning.fixed_partitions import Answer
 from faultline.systems_under_test.patterns.data_replication.quorum import majority
 from faultline.systems_under_test.reference.data_grid.copies import GridCopy
 from faultline.systems_under_test.reference.data_grid.dropped import DroppedData
@@ -28,7 +28,7 @@ __all__ = ["BUGS"]
 BUGS = PlantedBugs(
     "data-grid", GridParts, pattern="emergent-leader", campaign="data-grid", caught_by=("linearizability",)
 )
-_RETRIES = BUGS.group(campaign="data-grid-retries", caught_by=("linearizability", "append"))
+_RETRIES = BUGS.group(campaign="data-grid-retries", caught_by=("linearizability", "list-append"))
 
 
 @BUGS.plant("acknowledged-before-backups", "EL-M19", part="owner", caught_by=("linearizability", "EL-I10"))
@@ -42,7 +42,7 @@ class _BeforeBackups(PartitionOwner):
         return self.copy.number
 
 
-@BUGS.plant("unfinished-writes-read", "EL-M20", part="owner", campaign="data-grid-long-leases")
+@_RETRIES.plant("unfinished-writes-read", "EL-M20", part="owner")
 class _UnfinishedWritesRead(PartitionOwner):
     """A read shows writes that some backup lacks still.
 

@@ -4,6 +4,8 @@ A node takes part in a round for a table by a *promise*: it follows no earlier t
 it followed last. A coordinator that hears a majority so hears of every table under which a client was ever answered.
 That holds only if no restart forgets a table: a member that had forgotten it would let a later coordinator take old
 copies for good.
+
+The file has one record for each change and is replaced by its last record when it has grown.
 """
 
 from __future__ import annotations
@@ -11,21 +13,26 @@ from __future__ import annotations
 import msgspec
 
 from faultline.harness.world.ports import Ports
-from faultline.systems_under_test.patterns.data_replication.compacted_log import CompactedLog
+from faultline.systems_under_test.patterns.data_replication.file_format import (
+    CorruptLog,
+    encode_record,
+    read_record,
+    record_positions,
+    was_torn,
+)
 from faultline.systems_under_test.reference.data_grid.table import NO_TABLE_YET, GridTable
 
 __all__ = ["TableLog"]
 
-_SNAPSHOT_EVERY_ENTRIES = 64
+_FILE = "table.log"
+_REPLACEMENT = "table.log.new"
+_SALT = 0
+_SIZE_BYTES_MAX = 65_536
 
 
 class _State(msgspec.Struct, frozen=True, array_like=True):
     promised: int
-    table: GridTable | None = None
-
-
-_ENCODER = msgspec.msgpack.Encoder()
-_DECODER = msgspec.msgpack.Decoder(_State)
+    table: GridTable
 
 
 class TableLog:
@@ -34,16 +41,24 @@ class TableLog:
     def __init__(self, ports: Ports) -> None:
         self.promised = 0
         self.table = NO_TABLE_YET
-        self._is_due = False
-        self._log = CompactedLog(ports.storage, _SNAPSHOT_EVERY_ENTRIES, self._note_due, name="table")
+        self._storage = ports.storage
+        self._size = 0
 
     def recover(self) -> None:
-        """Read both from the disk. Raise `CorruptLog` or `UnusableSnapshot` for damaged files."""
-        snapshot, entries = self._log.recover()
-        for data in (*([] if snapshot is None else [snapshot]), *entries):
-            state = _DECODER.decode(data)
-            self.promised = state.promised
-            self.table = self.table if state.table is None else state.table
+        """Read both from the disk. Raise `CorruptLog` for a file that changed after it was written."""
+        data = self._storage.read(_FILE)
+        positions, self._size = record_positions(data, _SALT)
+        if self._size < len(data):
+            if not was_torn(data, _SALT, self._size):
+                raise CorruptLog(f"{_FILE}: the record at byte {self._size} changed after it was written.")
+            self._storage.truncate(_FILE, self._size)
+        if data:
+            # Bytes that a killed process had written but not flushed count from now on, so they are flushed.
+            self._storage.fsync(_FILE)
+            self._storage.fsync_folder()
+        if positions:
+            state = msgspec.msgpack.decode(read_record(data, _SALT, positions[-1]) or b"", type=_State)
+            self.promised, self.table = state.promised, state.table
 
     @property
     def is_frozen(self) -> bool:
@@ -55,7 +70,7 @@ class TableLog:
         if version < self.promised or version <= self.table.version:
             return False
         if version > self.promised:
-            self._write(_State(version))
+            self._write(_State(version, self.table))
         return True
 
     def follow(self, table: GridTable) -> bool:
@@ -70,13 +85,23 @@ class TableLog:
         self._write(_State(self.promised, NO_TABLE_YET))
 
     def _write(self, state: _State) -> None:
-        self._log.append(_ENCODER.encode(state))
-        self._log.flush()
-        self.promised = state.promised
-        self.table = self.table if state.table is None else state.table
-        if self._is_due:
-            self._is_due = False
-            self._log.compact(_ENCODER.encode(_State(self.promised, self.table)))
+        payload = msgspec.msgpack.encode(state)
+        if self._size > _SIZE_BYTES_MAX:
+            self._replace(payload)
+        else:
+            record = encode_record(payload, _SALT, self._size)
+            self._storage.append(_FILE, record)
+            self._size += len(record)
+            self._storage.fsync(_FILE)
+            self._storage.fsync_folder()
+        self.promised, self.table = state.promised, state.table
 
-    def _note_due(self) -> None:
-        self._is_due = True
+    def _replace(self, payload: bytes) -> None:
+        """Replace the file by one record; a crash leaves either the old file or the new one."""
+        record = encode_record(payload, _SALT, 0)
+        self._storage.write(_REPLACEMENT, record)
+        self._storage.fsync(_REPLACEMENT)
+        self._storage.rename(_REPLACEMENT, _FILE)
+        self._storage.fsync(_FILE)
+        self._storage.fsync_folder()
+        self._size = len(record)
