@@ -12,6 +12,7 @@ __all__ = ["OPTIONS", "GridSettings"]
 
 _WAIT_PERCENT = 125
 _RENEWALS_PER_LEASE = 3
+_PARTITIONS_MAX = 1_024
 _TABLE_REFRESH_US = 5_000_000
 
 
@@ -53,8 +54,14 @@ class GridSettings(MemberSettings, frozen=True):
         return self.lease_us * _WAIT_PERCENT // 100
 
     def check(self) -> None:
-        """Raise `UsageError` for a lease that one late acknowledgement ends."""
+        """Raise `UsageError` for a lease that one late acknowledgement ends, and for too many partitions."""
         super().check()
+        if self.partitions > _PARTITIONS_MAX:
+            raise UsageError(
+                f"The table has an entry for each partition and goes to all nodes: partitions={self.partitions} is above"
+                f" {_PARTITIONS_MAX}.",
+                "Lower partitions.",
+            )
         if self.lease_us < 2 * self.heartbeat_interval_us:
             raise UsageError(
                 "An owner would lose its lease when one acknowledgement is late: lease_ms is below twice"
