@@ -26,7 +26,9 @@ def asked(*faults: str, kinds: frozenset[str] = frozenset(), **options: str) -> 
 
 
 def test_the_grid_fulfils_the_protocol_of_systems() -> None:
-    assert isinstance(DataGrid(), NodeSystem)
+    system: NodeSystem = DataGrid()
+    assert system.name == "data-grid"
+    assert len(system.options) == 15
 
 
 @pytest.mark.parametrize(
