@@ -48,6 +48,7 @@ _SYSTEMS = {
     "quorum-kv": "faultline.systems_under_test.reference.quorum_kv.system:QuorumKeyValueStore",
     "gossip": "faultline.systems_under_test.reference.gossip.system:Gossip",
     "emergent-leader": "faultline.systems_under_test.reference.emergent.system:EmergentLeader",
+    "data-grid": "faultline.systems_under_test.reference.data_grid.system:DataGrid",
     "timestamped-kv": "faultline.systems_under_test.reference.timestamped_kv.system:TimestampedKv",
     "partitioned-kv": "faultline.systems_under_test.reference.partitioned_kv.system:PartitionedKv",
     "coordinated-kv": "faultline.systems_under_test.reference.coordinated_kv.system:CoordinatedKv",

@@ -67,6 +67,8 @@ class SystemSubject:
             options=dict(self.options),
             nodes=self.nodes,
             operations=operations,
+            # Clients have to keep their contract under any faults, also where the system promises nothing of its data.
+            beyond_promise=not set(faults) <= set(self.bears),
         )
         return make_plan(request, self.parts(faults))
 

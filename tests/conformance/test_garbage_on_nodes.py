@@ -24,6 +24,7 @@ FOR_CLIENTS = {
     "consistent-core": "ClientResponse",
     "coordinated-kv": "DataResponse",
     "coordination-service": "ClientResponse",
+    "data-grid": "GridResponse",
     "emergent-leader": "ViewResponse",
     "follower-reads": "ClientResponse",
     "gossip": "ViewResponse",

@@ -7,7 +7,8 @@ from emergent_driver import TIMEOUT_MS, EmergentCluster
 
 from faultline.harness.world.ports import NodeId
 from faultline.systems_under_test.patterns.cluster_management.emergent_leader import Member, Membership, absorbs
-from faultline.systems_under_test.reference.emergent.messages import (
+from faultline.systems_under_test.reference.emergent.node import NOT_ENOUGH_MEMBERS, NOT_JOINED
+from faultline.systems_under_test.reference.membership.messages import (
     Heartbeat,
     JoinRequest,
     JoinResponse,
@@ -16,7 +17,6 @@ from faultline.systems_under_test.reference.emergent.messages import (
     MergeInto,
     UpdateMembership,
 )
-from faultline.systems_under_test.reference.emergent.node import NOT_ENOUGH_MEMBERS, NOT_JOINED
 
 A, B, C, D, E = "athens", "byzantium", "cyrene", "delphi", "ephesus"
 NOTICED = TIMEOUT_MS + 100

@@ -6,7 +6,7 @@ import pytest
 from emergent_driver import EmergentCluster
 
 from faultline.systems_under_test.patterns.cluster_management.emergent_leader import Member, Membership
-from faultline.systems_under_test.reference.emergent.messages import JoinRequest, JoinResponse, UpdateMembership
+from faultline.systems_under_test.reference.membership.messages import JoinRequest, JoinResponse, UpdateMembership
 
 A, B, C, D, E = "athens", "byzantium", "cyrene", "delphi", "ephesus"
 MERGED_MS = 1_000

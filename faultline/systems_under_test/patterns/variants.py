@@ -33,6 +33,7 @@ VARIANTS: dict[str, dict[str, tuple[str, ...]]] = {
         "consistent-core": ("failure_detector",),
         "gossip": ("detector",),
         "emergent-leader": ("heartbeats",),
+        "data-grid": ("heartbeats",),
     },
     "paxos": {"paxos-kv": ("read_mode", "rejections", "prepare_quorum", "accept_quorum")},
     "replicated-log": {"consistent-core": ("replication",), "transactional-kv": ("replication_factor",)},
@@ -68,7 +69,10 @@ VARIANTS: dict[str, dict[str, tuple[str, ...]]] = {
         "coordinated-kv": ("watch_delivery",),
     },
     "gossip-dissemination": {"gossip": ("exchange", "peers", "detector")},
-    "emergent-leader": {"emergent-leader": ("heartbeats", "minimum")},
+    "emergent-leader": {
+        "emergent-leader": ("heartbeats", "minimum"),
+        "data-grid": ("minimum_size", "backups", "lease_ms"),
+    },
     "single-socket-channel": {"consistent-core": ("wire",)},
     "request-batch": {
         "consistent-core": ("batch_linger_ms", "batch_entries_max", "batch_size_bytes", "wire_linger_ms")

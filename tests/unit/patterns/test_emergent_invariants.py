@@ -6,8 +6,8 @@ import pytest
 
 from faultline.harness.invariant import Breach
 from faultline.systems_under_test.patterns.cluster_management.emergent_leader import Membership
-from faultline.systems_under_test.reference.emergent.invariants import VersionsNameOneList
-from faultline.systems_under_test.reference.emergent.messages import MembershipInstalled, MembershipMade, NodeStarted
+from faultline.systems_under_test.reference.membership.invariants import VersionsNameOneList
+from faultline.systems_under_test.reference.membership.messages import MembershipInstalled, MembershipMade, NodeStarted
 
 FOUNDED = Membership.founded_by("athens", 3)
 WITH_BYZANTIUM, WITH_CYRENE = FOUNDED.with_member("byzantium", 1), FOUNDED.with_member("cyrene", 1)

@@ -7,16 +7,14 @@ from typing import Any
 import pytest
 
 from faultline.systems_under_test.patterns.data_partitioning.cluster_directory import Migration
+from faultline.systems_under_test.patterns.data_partitioning.fixed_partitions import Answer, PartitionContent, Written
 from faultline.systems_under_test.patterns.data_partitioning.partition_host import (
     ARRIVING,
     MIGRATING,
     SERVING,
-    Answer,
     NotHosted,
-    PartitionContent,
     PartitionHost,
     PartitionIsMigrating,
-    Written,
 )
 from faultline.testing.fake_ports import FakePorts
 from faultline.testing.memory_storage import keep_nothing

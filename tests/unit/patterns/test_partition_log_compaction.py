@@ -10,14 +10,9 @@ import pytest
 
 from faultline.harness.world.ports import Ports
 from faultline.systems_under_test.patterns.data_partitioning.cluster_directory import Migration
+from faultline.systems_under_test.patterns.data_partitioning.fixed_partitions import Answer, PartitionContent, Written
 from faultline.systems_under_test.patterns.data_partitioning.key_range_partitions import EVERYTHING, Partition
-from faultline.systems_under_test.patterns.data_partitioning.partition_host import (
-    SERVING,
-    Answer,
-    PartitionContent,
-    PartitionHost,
-    Written,
-)
+from faultline.systems_under_test.patterns.data_partitioning.partition_host import SERVING, PartitionHost
 from faultline.systems_under_test.patterns.data_partitioning.range_table import (
     ConfirmPartition,
     CreateTable,

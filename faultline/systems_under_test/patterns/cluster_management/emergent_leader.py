@@ -34,11 +34,11 @@ the groups merge.
 *Does not tolerate.* Use in place of agreement: until a cut is noticed, both halves may act. A system that cannot accept
 this needs a consistent core.
 
-*Workloads.* `membership`.
+*Workloads.* `membership` on `emergent-leader`; `register` and others on `data-grid`, where a split brain costs data.
 
-*Checkers.* `membership`; the invariants.
+*Checkers.* `membership`, linearizability; the invariants.
 
-*Planted bugs.* They stand in `reference/emergent/planted_bugs.py`.
+*Planted bugs.* They stand in `reference/emergent/planted_bugs.py` and `reference/data_grid/planted_bugs.py`.
 
 Sources: Patterns of Distributed Systems ch. 29; JGroups, Hazelcast, Akka and Ignite order their members so. Deviations
 from the printed code: a claim needs all older members to have failed, and only those; a tie between two groups is

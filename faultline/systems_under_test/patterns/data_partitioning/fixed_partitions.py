@@ -50,13 +50,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from hashlib import md5
+from typing import Any
 
 import msgspec
 
 __all__ = [
     "FIRST_GENERATION",
+    "Answer",
     "NotEnoughClusterNodes",
+    "PartitionContent",
     "PartitionMove",
+    "Written",
     "assign_by_rendezvous",
     "assign_round_robin",
     "partition_hash",
@@ -78,6 +82,31 @@ class PartitionMove(msgspec.Struct, frozen=True, array_like=True):
     partition: int
     source: str
     target: str
+
+
+class Answer(msgspec.Struct, frozen=True, array_like=True):
+    """The answer to the last write of a client: the number of the request, an error code or none, a value."""
+
+    request_number: int
+    error: str | None = None
+    value: Any = None
+
+
+class PartitionContent(msgspec.Struct, frozen=True, array_like=True):
+    """All that moves with a partition: its values in the order of their first writing, and the answers by client."""
+
+    values: dict[str, Any]
+    answers: dict[str, Answer]
+
+
+class Written(msgspec.Struct, frozen=True, tag="written", array_like=True):
+    """A write: the new value of `key` (none is written when the client got an error), and the answer to the client."""
+
+    partition: int
+    key: str
+    value: Any
+    client: str
+    answer: Answer
 
 
 def partition_hash(key: str) -> int:

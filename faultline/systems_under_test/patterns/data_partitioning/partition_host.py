@@ -27,25 +27,22 @@ answers.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import msgspec
 
 from faultline.harness.world.ports import Ports
 from faultline.systems_under_test.patterns.data_partitioning.cluster_directory import Migration
+from faultline.systems_under_test.patterns.data_partitioning.fixed_partitions import PartitionContent, Written
 from faultline.systems_under_test.patterns.data_replication.compacted_log import CompactedLog
 
 __all__ = [
     "ARRIVING",
     "MIGRATING",
     "SERVING",
-    "Answer",
     "HostedPartition",
     "NotHosted",
-    "PartitionContent",
     "PartitionHost",
     "PartitionIsMigrating",
-    "Written",
 ]
 
 SERVING = "serving"
@@ -66,21 +63,6 @@ class PartitionIsMigrating(Exception):
     """The partition takes no writes at the moment."""
 
 
-class Answer(msgspec.Struct, frozen=True, array_like=True):
-    """The answer to the last write of a client: the number of the request, an error code or none, a value."""
-
-    request_number: int
-    error: str | None = None
-    value: Any = None
-
-
-class PartitionContent(msgspec.Struct, frozen=True, array_like=True):
-    """All that moves with a partition: its values in the order of their first writing, and the answers by client."""
-
-    values: dict[str, Any]
-    answers: dict[str, Answer]
-
-
 class HostedPartition:
     """One partition at one node."""
 
@@ -96,16 +78,6 @@ class HostedPartition:
     def content(self) -> PartitionContent:
         """Return a copy of the values and the answers."""
         return PartitionContent(dict(self.values), dict(self.answers))
-
-
-class Written(msgspec.Struct, frozen=True, tag="written", array_like=True):
-    """Record: the new value of `key` (none is written when the client got an error), and the answer to the client."""
-
-    partition: int
-    key: str
-    value: Any
-    client: str
-    answer: Answer
 
 
 class _Arrived(msgspec.Struct, frozen=True, tag="arrived", array_like=True):

@@ -36,9 +36,11 @@ replication design names it high watermark.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-__all__ = ["HighWaterMark", "NotAvailable", "quorum_index"]
+__all__ = ["HighWaterMark", "NotAvailable", "ValuesBelowMark", "quorum_index"]
 
 
 class NotAvailable(LookupError):
@@ -75,3 +77,28 @@ class HighWaterMark:
         """Raise `NotAvailable` when the entry at `index` may not be shown yet."""
         if index > self.value:
             raise NotAvailable(f"entry {index} is above the high-water mark {self.value}")
+
+
+class ValuesBelowMark:
+    """The values for readers: the store as it was before the writes above the mark, each of which may still vanish."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self._values = values
+        self._before: dict[str, deque[tuple[int, Any]]] = {}
+
+    def wrote(self, number: int, key: str, before: Any) -> None:
+        """Note the value of `key` before the write `number` changes it."""
+        self._before.setdefault(key, deque()).append((number, before))
+
+    def advance_to(self, mark: int) -> None:
+        """Show the writes up to `mark`."""
+        for key, changes in list(self._before.items()):
+            while changes and changes[0][0] <= mark:
+                changes.popleft()
+            if not changes:
+                del self._before[key]
+
+    def value(self, key: str) -> Any:
+        """Return the value that a reader of `key` is shown."""
+        changes = self._before.get(key)
+        return changes[0][1] if changes else self._values.get(key)

@@ -18,12 +18,11 @@ Sources: PacificA §2; Kafka, KIP-497, on the *maximal* set of replicas in sync.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 from faultline.harness.world.ports import NodeId, Ports
-from faultline.systems_under_test.patterns.data_partitioning.partition_host import Answer, Written
-from faultline.systems_under_test.patterns.data_replication.high_water_mark import HighWaterMark
+from faultline.systems_under_test.patterns.data_partitioning.fixed_partitions import Answer, Written
+from faultline.systems_under_test.patterns.data_replication.high_water_mark import HighWaterMark, ValuesBelowMark
 from faultline.systems_under_test.reference.coordinated_kv.messages import (
     AlterInSync,
     ConfirmReads,
@@ -48,31 +47,6 @@ Respond = Callable[[int, Answer], None]
 """A function that sends the answer, which shows the partition after so many writes."""
 
 
-class _Shown:
-    """The values for readers: the copy as it was before the writes that some replica in sync may lack."""
-
-    def __init__(self, values: Mapping[str, Any]) -> None:
-        self._values = values
-        self._before: dict[str, deque[tuple[int, Any]]] = {}
-
-    def wrote(self, number: int, key: str, before: Any) -> None:
-        """Note the value of `key` before the write `number` changes it."""
-        self._before.setdefault(key, deque()).append((number, before))
-
-    def advance_to(self, mark: int) -> None:
-        """Show the writes up to `mark`, which all in sync have."""
-        for key, changes in list(self._before.items()):
-            while changes and changes[0][0] <= mark:
-                changes.popleft()
-            if not changes:
-                del self._before[key]
-
-    def value(self, key: str) -> Any:
-        """Return the value that a reader of `key` is shown."""
-        changes = self._before.get(key)
-        return changes[0][1] if changes else self._values.get(key)
-
-
 class PartitionLeader:
     """One leadership: it ends when another entry of the table names another leader, generation or lease."""
 
@@ -92,7 +66,7 @@ class PartitionLeader:
         self._stored: dict[str, int] = {}
         self._level_us: dict[str, int] = dict.fromkeys(entry.replicas, ports.clock.monotonic_us())
         self._joining: tuple[str, ...] = ()
-        self._shown = _Shown(self.replica.values)
+        self._shown = ValuesBelowMark(self.replica.values)
         self._is_established = False
         self._writes: deque[tuple[int, Respond, Answer]] = deque()
         self._reads: deque[tuple[int, int, Respond, Answer]] = deque()

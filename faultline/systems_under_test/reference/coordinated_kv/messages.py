@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from faultline.systems_under_test.patterns.data_partitioning.partition_host import PartitionContent, Written
+from faultline.systems_under_test.patterns.data_partitioning.fixed_partitions import PartitionContent, Written
 from faultline.systems_under_test.reference.coordinated_kv.table import ClusterTable
 from faultline.systems_under_test.reference.shared.key_commands import Command
 

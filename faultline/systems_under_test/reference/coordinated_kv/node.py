@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 
 from faultline.harness.world.ports import READY, NodeId, NodeStatus, Ports
-from faultline.systems_under_test.patterns.data_partitioning.partition_host import Answer
+from faultline.systems_under_test.patterns.data_partitioning.fixed_partitions import Answer
 from faultline.systems_under_test.patterns.data_replication.singular_update_queue import SingularUpdateQueue, crash
 from faultline.systems_under_test.reference.coordinated_kv.controller import TABLE, Controller
 from faultline.systems_under_test.reference.coordinated_kv.core import Core, Enter

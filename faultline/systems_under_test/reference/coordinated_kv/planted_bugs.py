@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from faultline.harness.world.ports import Ports
-from faultline.systems_under_test.patterns.data_partitioning.partition_host import Answer, PartitionContent
+from faultline.systems_under_test.patterns.data_partitioning.fixed_partitions import Answer, PartitionContent
 from faultline.systems_under_test.reference.coordinated_kv.controller import TABLE, Controller
 from faultline.systems_under_test.reference.coordinated_kv.leading import PartitionLeader, Respond
 from faultline.systems_under_test.reference.coordinated_kv.messages import AlterInSync

@@ -18,7 +18,7 @@ from __future__ import annotations
 import msgspec
 
 from faultline.harness.world.ports import Ports
-from faultline.systems_under_test.patterns.data_partitioning.partition_host import Answer, PartitionContent, Written
+from faultline.systems_under_test.patterns.data_partitioning.fixed_partitions import Answer, PartitionContent, Written
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import WriteAheadLog
 
 __all__ = ["Replica", "ReplicaStore"]

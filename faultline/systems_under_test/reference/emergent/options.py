@@ -1,61 +1,26 @@
-"""The options of `emergent-leader`: the watch over silent members, joins and merges, and the minimum size."""
+"""The options of `emergent-leader`: those of members, and the minimum size below which clients are refused."""
 
 from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from faultline.harness.errors import UsageError
-from faultline.systems_under_test.reference.shared.settings import Choice, Milliseconds, Number, Settings, options_of
+from faultline.systems_under_test.reference.membership.settings import MemberSettings
+from faultline.systems_under_test.reference.shared.settings import Milliseconds, Number, options_of
 
 __all__ = ["OPTIONS", "EmergentSettings"]
 
 
-class EmergentSettings(Settings, frozen=True):
+class EmergentSettings(MemberSettings, frozen=True):
     """The options, read and checked; times in microseconds."""
 
     system: ClassVar[str] = "emergent-leader"
 
-    seeds: Annotated[int, Number(2), "the number of members that admit others; each node knows their addresses"]
-    heartbeats: Annotated[
-        str,
-        Choice(("all", "ring")),
-        "the members that each node watches: all, or the two before it in a ring, with reports to all",
-    ]
-    heartbeat_interval_us: Annotated[int, Milliseconds(50), "the time between two heartbeats"]
-    failure_timeout_us: Annotated[int, Milliseconds(300), "the silence after which a member counts as failed"]
-    join_timeout_us: Annotated[int, Milliseconds(100), "the time that a joiner waits for an answer"]
-    join_attempts: Annotated[
-        int,
-        Number(0, least=0),
-        "the attempts of a joiner before it gives up for good; 0 is without end, 5 the printed code's",
-    ]
-    acknowledgement_us: Annotated[
-        int,
-        Milliseconds(200),
-        "the time that a joiner's answer waits for the members to know it; 2000 in the source, and less here"
-        " because a run lasts seconds",
-    ]
-    merge_interval_us: Annotated[
-        int,
-        Milliseconds(200),
-        "the time between two searches of a coordinator for failed members; 1000 in the source, and less here for"
-        " the same reason",
-    ]
     minimum: Annotated[
         int,
         Number(0, least=0),
         "the live members below which clients are refused; 0 is a majority of the largest membership ever seen",
     ]
     client_timeout_us: Annotated[int, Milliseconds(800), "the time after which a client gives up"]
-
-    def check(self) -> None:
-        """Raise `UsageError` for a timeout that one late heartbeat exceeds."""
-        if self.failure_timeout_us < 2 * self.heartbeat_interval_us:
-            raise UsageError(
-                "A member would count as failed when one heartbeat is late: failure_timeout_ms is below twice"
-                " heartbeat_interval_ms.",
-                "Raise failure_timeout_ms.",
-            )
 
 
 OPTIONS = options_of(EmergentSettings)

@@ -1,4 +1,4 @@
-"""The planted bugs of `emergent-leader`: each a class that changes one of its `Parts`, or the node.
+"""The planted bugs of `emergent-leader`: each a class that changes one of its parts, or the node.
 
 They break it for good: never use them outside the harness.
 """
@@ -9,16 +9,17 @@ import msgspec
 
 from faultline.harness.world.ports import NodeId
 from faultline.systems_under_test.patterns.cluster_management.emergent_leader import Member, Membership
-from faultline.systems_under_test.reference.emergent.messages import JoinRequest, SplitBrainJoin
-from faultline.systems_under_test.reference.emergent.node import EmergentNode, Parts
-from faultline.systems_under_test.reference.emergent.watching import Silence
+from faultline.systems_under_test.reference.emergent.node import EmergentNode
+from faultline.systems_under_test.reference.membership.member import MemberParts
+from faultline.systems_under_test.reference.membership.messages import JoinRequest, SplitBrainJoin
+from faultline.systems_under_test.reference.membership.watching import Silence
 from faultline.systems_under_test.reference.shared.planted_bugs import PlantedBugs
 
 __all__ = ["BUGS"]
 
 BUGS = PlantedBugs(
     "emergent-leader",
-    Parts,
+    MemberParts,
     pattern="emergent-leader",
     campaign="emergent",
     caught_by=("membership", "EL-I3", "EL-I4", "EL-I5", "EL-R14"),

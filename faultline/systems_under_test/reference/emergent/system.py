@@ -19,11 +19,11 @@ from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.data_replication.quorum import majority
 from faultline.systems_under_test.reference.emergent.client import EmergentClient
 from faultline.systems_under_test.reference.emergent.features import FEATURES
-from faultline.systems_under_test.reference.emergent.invariants import emergent_invariants
 from faultline.systems_under_test.reference.emergent.messages import MESSAGES
 from faultline.systems_under_test.reference.emergent.node import EmergentNode
 from faultline.systems_under_test.reference.emergent.options import OPTIONS, EmergentSettings
 from faultline.systems_under_test.reference.emergent.planted_bugs import BUGS
+from faultline.systems_under_test.reference.membership.invariants import member_invariants
 
 __all__ = ["EmergentLeader"]
 
@@ -102,4 +102,4 @@ class EmergentLeader:
 
     def invariants(self) -> list[Invariant]:
         """Return fresh instances of the invariants."""
-        return emergent_invariants()
+        return member_invariants()

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from faultline.systems_under_test.patterns.data_partitioning.cluster_directory import Migration, PartitionTable
-from faultline.systems_under_test.patterns.data_partitioning.partition_host import PartitionContent
+from faultline.systems_under_test.patterns.data_partitioning.fixed_partitions import PartitionContent
 from faultline.systems_under_test.reference.shared.key_commands import (
     CompareAndSet,
     GetValue,

@@ -17,13 +17,12 @@ from typing import Any
 import msgspec
 
 from faultline.harness.world.ports import READY, Node, NodeId, NodeStatus, Ports
+from faultline.systems_under_test.patterns.data_partitioning.fixed_partitions import Answer, Written
 from faultline.systems_under_test.patterns.data_partitioning.partition_host import (
-    Answer,
     HostedPartition,
     NotHosted,
     PartitionHost,
     PartitionIsMigrating,
-    Written,
 )
 from faultline.systems_under_test.patterns.data_replication.singular_update_queue import SingularUpdateQueue, crash
 from faultline.systems_under_test.reference.partitioned_kv.coordinator import Coordinator, CoordinatorParts

@@ -17,12 +17,15 @@ from faultline.systems_under_test.patterns.data_partitioning.cluster_directory i
     PartitionTable,
     PendingMigration,
 )
-from faultline.systems_under_test.patterns.data_partitioning.fixed_partitions import PartitionMove, partition_hash
+from faultline.systems_under_test.patterns.data_partitioning.fixed_partitions import (
+    PartitionContent,
+    PartitionMove,
+    partition_hash,
+)
 from faultline.systems_under_test.patterns.data_partitioning.partition_host import (
     MIGRATING,
     SERVING,
     HostedPartition,
-    PartitionContent,
     PartitionHost,
 )
 from faultline.systems_under_test.patterns.data_partitioning.token_ring import RingAssignment, TokenRing, tokens_of

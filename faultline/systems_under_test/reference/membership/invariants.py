@@ -1,10 +1,10 @@
-"""The invariants of `emergent-leader`, checked on what its nodes report while a run goes on."""
+"""The invariants of memberships, checked on what members report while a run goes on."""
 
 from __future__ import annotations
 
 from faultline.harness.invariant import Invariant, Report, ReportingInvariant
 from faultline.systems_under_test.patterns.cluster_management.emergent_leader import Membership
-from faultline.systems_under_test.reference.emergent.messages import (
+from faultline.systems_under_test.reference.membership.messages import (
     MembershipInstalled,
     MembershipMade,
     NodeStarted,
@@ -17,7 +17,7 @@ __all__ = [
     "OnlyTheOldestDecides",
     "VersionsNameOneList",
     "VersionsNeverGoBack",
-    "emergent_invariants",
+    "member_invariants",
 ]
 
 _CLOCK_PERCENT = 115
@@ -149,7 +149,7 @@ class NoMemberIsJudgedInSleep(ReportingInvariant):
             self._breach(report, time_us, node, sentence)
 
 
-def emergent_invariants() -> list[Invariant]:
+def member_invariants() -> list[Invariant]:
     """Return fresh instances of all invariants, for one run."""
     return [
         VersionsNameOneList(),

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from faultline.harness.world.ports import Ports, Timer
-from faultline.systems_under_test.reference.emergent.options import EmergentSettings
+from faultline.systems_under_test.reference.membership.settings import MemberSettings
 
 __all__ = ["JoinReplies", "Joining"]
 
@@ -29,7 +29,7 @@ class Joining:
         self,
         ports: Ports,
         seeds: Sequence[str],
-        settings: EmergentSettings,
+        settings: MemberSettings,
         ask: Callable[[str, int], None],
         found: Callable[[int], None],
     ) -> None:
