@@ -32,10 +32,16 @@ class RangeTransactionsClient(TransactionClient):
     requests: ClassVar = REQUESTS
 
     def __init__(
-        self, ports: Ports, keeper: NodeId, settings: RangeTransactionSettings, new_executor: type[SnapshotExecutor]
+        self,
+        ports: Ports,
+        keeper: NodeId,
+        node: NodeId,
+        settings: RangeTransactionSettings,
+        new_executor: type[SnapshotExecutor],
     ) -> None:
+        """Ask `keeper` for the table, and read by the clock of `node`."""
         window_us = 0 if settings.waits_at_commit else settings.max_offset_us
-        executor = new_executor(self._range_of, settings.attempts_max, window_us, ports.trace.sometimes)
+        executor = new_executor(self._range_of, settings.attempts_max, node, window_us, ports.trace.sometimes)
         super().__init__(ports, settings, executor, snapshot_reads=True)
         self._keeper = keeper
         self._map = PartitionMap()

@@ -22,10 +22,13 @@ from faultline.systems_under_test.patterns.data_partitioning.transaction_message
     Acknowledged,
     CommitTransaction,
     Inquiry,
+    PrepareTransaction,
     RollBackTransaction,
+    Vote,
 )
 from faultline.systems_under_test.patterns.data_partitioning.transaction_participant import Participant
 from faultline.systems_under_test.patterns.data_partitioning.transaction_records import PendingValue, Prepared
+from faultline.systems_under_test.patterns.data_partitioning.transaction_state import TransactionState
 from faultline.systems_under_test.patterns.data_partitioning.two_phase_commit import (
     Coordinator,
     TransactionMetadata,
@@ -40,12 +43,14 @@ from faultline.systems_under_test.reference.range_transactions.messages import (
     ToRange,
 )
 from faultline.systems_under_test.reference.range_transactions.node import Parts
-from faultline.systems_under_test.reference.range_transactions.ranges import RangeStore, name_of
+from faultline.systems_under_test.reference.range_transactions.ranges import HeldRange, RangeStore, name_of
 from faultline.systems_under_test.reference.range_transactions.reads import SnapshotExecutor
 from faultline.systems_under_test.reference.range_transactions.times import BoundedTimes
 from faultline.systems_under_test.reference.shared.planted_bugs import PlantedBugs
 
 __all__ = ["BUGS"]
+
+_OF_SNAPSHOTS = ("list-append", "rw-register", "TPC-I9")
 
 BUGS = PlantedBugs("range-transactions", Parts, pattern="two-phase-commit", campaign="moving-ranges")
 
@@ -66,7 +71,7 @@ class _NoCommitWait(BoundedTimes):
         then()
 
 
-@_CLOCKS.plant("locks-released-before-the-wait", "CBW-R25", part="times")
+@_CLOCKS.plant("locks-released-before-the-wait", "CBW-R25", part="times", campaign="crowded-ranges")
 class _TellsParticipantsAtOnce(BoundedTimes):
     """A coordinator lets participants commit at once, and only its answer to the client waits for the clock.
 
@@ -90,33 +95,12 @@ class _AnswersAfterTheWait(Coordinator):
             self._times.when_past(time, lambda: told.complete(decided.result()))
 
 
-@_CLOCKS.plant("stamps-at-the-earliest", "CBW-M4", part="times", caught_by=("list-append", "rw-register", "bank"))
-class _StampsAtTheEarliest(BoundedTimes):
-    """A commit gets its largest vote as its time, though that is before the latest that the time may be.
-
-    Shows as: a commit takes a place before reads that ended before it began.
-    """
-
-    def _time_of_commit(self, voted: HybridTimestamp) -> HybridTimestamp:
-        return voted
-
-    def tick(self) -> HybridTimestamp:
-        return HybridTimestamp(self._stamps.latest_time.wall_us, self._stamps.latest_time.ticks + 1)
-
-
 class _LooksAtNoPromise(SnapshotReads):
     def _is_uncertain(self, key: str, time: HybridTimestamp) -> bool:
         return False
 
 
-@BUGS.plant(
-    "reads-past-promises",
-    "CBW-M6",
-    part="participant",
-    pattern="clock-bound-wait",
-    campaign="commit-wait-on-ranges",
-    caught_by=("list-append", "rw-register", "bank"),
-)
+@_CLOCKS.plant("reads-past-promises", "CBW-M6", part="participant", caught_by=_OF_SNAPSHOTS)
 class _ReadsPastPromises(Participant):
     """A read at a time does not wait for prepared transactions that may commit before it.
 
@@ -188,3 +172,33 @@ class _ForgetsWhatIsAcknowledged(Coordinator):
             self._send(source, RollBackTransaction(inquiry.id))
         else:
             super().handle_inquiry(source, inquiry)
+
+
+@BUGS.plant("votes-for-a-lost-range", "TPC-R11", part="participant", caught_by=("bank", "list-append"))
+class _VotesForALostRange(Participant):
+    """A participant votes yes for a transaction that it does not know, as one whose range was split or moved.
+
+    Shows as: the writes that the transaction made before the move are lost, and half of a transfer with them.
+    """
+
+    def prepare(self, request: PrepareTransaction) -> Promise[Vote]:
+        known = request.ref.id in self.open or not self._may_open(request.ref.id)
+        if not known:
+            self.open[request.ref.id] = TransactionState(request.ref, self._ports.clock.monotonic_us())
+        return super().prepare(request)
+
+    def _has_everything(self, state: TransactionState | None, keys: tuple[str, ...]) -> bool:
+        return True
+
+
+@BUGS.plant(
+    "no-generation-check", "KRP-M1", part="store", pattern="key-range-partitions", caught_by=("bank", "list-append")
+)
+class _NoGenerationCheck(RangeStore):
+    """A host serves each message for a range that it holds, whatever generation the sender knows.
+
+    Shows as: keys of the half that moved away are read as empty, and writes to them are lost.
+    """
+
+    def find(self, range_id: int, generation: int) -> HeldRange | None:
+        return self.held.get(range_id)

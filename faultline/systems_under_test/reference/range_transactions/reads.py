@@ -75,9 +75,15 @@ class SnapshotExecutor(TransactionExecutor):
     """The executor of one client; `window_us` is how far above its time a read may doubt versions, 0 for not at all."""
 
     def __init__(
-        self, host_of: Callable[[str], NodeId], attempts_max: int, window_us: int, sometimes: Callable[[str], None]
+        self,
+        host_of: Callable[[str], NodeId],
+        attempts_max: int,
+        time_server: NodeId,
+        window_us: int,
+        sometimes: Callable[[str], None],
     ) -> None:
-        super().__init__(host_of, attempts_max)
+        """Read at the time of `time_server`, and report the reads that begin anew to `sometimes`."""
+        super().__init__(host_of, attempts_max, time_server)
         self._window_us = window_us
         self._sometimes = sometimes
         self._time: HybridTimestamp | None = None

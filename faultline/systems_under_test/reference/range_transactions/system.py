@@ -114,9 +114,9 @@ class RangeTransactions:
         options: Mapping[str, str],
         planted_bugs: frozenset[str],
     ) -> RangeTransactionsClient:
-        """Return a client that asks the first member for the table, and the hosts of ranges for the rest."""
+        """Return a client that asks the first member for the table, and reads at one time by the clock of `node`."""
         settings = RangeTransactionSettings.read(options)
-        return RangeTransactionsClient(ports, members[0], settings, BUGS.parts(planted_bugs).executor)
+        return RangeTransactionsClient(ports, members[0], node, settings, BUGS.parts(planted_bugs).executor)
 
     def not_promised(self, asked: Asked) -> str | None:
         """Return a clause that says why the workload's checks need not hold; None when they must."""
