@@ -35,6 +35,7 @@ CEILINGS: dict[str, tuple[str, int]] = {
     "quorum_kv": ("quorum_kv.node", 18),
     "quorum_register": ("quorum_register.node", 18),
     "range_kv": ("range_kv.node", 19),
+    "range_transactions": ("range_transactions.node", 25),
     "timestamped_kv": ("timestamped_kv.node", 15),
     "transactional_kv": ("transactional_kv.node", 23),
 }
