@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from range_transactions_driver import TransactionsOnRanges, carries, from_range
 
@@ -9,6 +11,7 @@ from faultline.systems_under_test.patterns.data_partitioning.transaction_message
     PrepareTransaction,
     Vote,
 )
+from faultline.systems_under_test.reference.range_transactions.messages import ReadWithin
 
 WRITES = [["w", "a", 1], ["w", "m", 2], ["w", "z", 3]]
 
@@ -136,3 +139,25 @@ def test_a_read_at_one_time_waits_for_what_is_prepared_before_it() -> None:
     assert (outcomes, reads) == ([], [])
     assert cluster.ended(reads).value == [["r", "m", 2]]
     assert "snapshot-read-waited" in cluster.marks
+
+
+def reads_of(key: str) -> Any:
+    """Return a filter for reads of `key` at one time."""
+    return lambda *sent: carries(ReadWithin)(*sent) and sent[2].message.key == key
+
+
+@pytest.mark.rows("CBW-R14")
+@pytest.mark.parametrize(("planted_bugs", "seen"), [((), [2, 2]), (("restart-of-one-key",), [1, 2])])
+def test_a_read_of_several_keys_that_cannot_place_one_reads_all_of_them_anew(planted_bugs, seen) -> None:
+    cluster = TransactionsOnRanges("f", planted_bugs, wait="restart")
+    cluster.ask("writer", [["w", "a", 1], ["w", "m", 1]])
+    cluster.pass_time(300_000)
+    reads = cluster.begin("reader", [["r", "a", None], ["r", "m", None]])
+    cluster.deliver(lambda *sent: not reads_of("m")(*sent))
+    late = cluster.take(reads_of("m"))
+    cluster.pass_time(1_000)
+    cluster.ask("writer", [["w", "a", 2], ["w", "m", 2]])
+    for message in late:
+        cluster.hand(*message)
+    assert [value for _, _, value in cluster.ended(reads).value] == seen
+    assert ("read-restarted-over-several-keys" in cluster.marks) == (not planted_bugs)
