@@ -41,7 +41,7 @@ class RangeTransactionsClient(TransactionClient):
     ) -> None:
         """Ask `keeper` for the table, and read by the clock of `node`."""
         window_us = 0 if settings.waits_at_commit else settings.max_offset_us
-        executor = new_executor(self._range_of, settings.attempts_max, node, window_us, ports.trace.sometimes)
+        executor = new_executor(self._range_of, settings.attempts_max, node, window_us, ports.trace)
         super().__init__(ports, settings, executor, snapshot_reads=True)
         self._keeper = keeper
         self._map = PartitionMap()

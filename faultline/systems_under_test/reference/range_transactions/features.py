@@ -22,7 +22,7 @@ FEATURES = (
     Feature("tasks-resumed", "the keeper of the table went on with what it had begun before it died"),
     Feature("trigger-refused", "the keeper of the table refused a split that no longer fits"),
     Feature("commit-waited", "a coordinator waited for the time of a commit to pass", needs=_COMMIT),
-    Feature("read-restarted", "a reader read its first key anew, at a later time", needs=_RESTART),
+    Feature("read-restarted", "a reader read anew, at a later time", needs=_RESTART),
     Feature("read-restarted-over-several-keys", "a reader read several keys anew, at a later time", needs=_RESTART),
     Feature("snapshot-read-waited", "a read at one time waited for transactions that may commit before it"),
     Feature("lock-waited-for", "a transaction waited for a lock", unless={"policy": "error"}),

@@ -120,7 +120,7 @@ class _RestartOfOneKey(SnapshotExecutor):
     def _read_at(self, node: NodeId, key: str, time: HybridTimestamp) -> Generator[Call | Pause, Answer, Any]:
         answer = yield Call(node, Verb.READ_AT, (key, time, self._limit_us))
         while answer.error == READ_AGAIN:
-            self._sometimes("read-restarted")
+            self._trace.sometimes("read-restarted")
             answer = yield Call(node, Verb.READ_AT, (key, answer.time, self._limit_us))
         if answer.error is not None:
             raise TransactionAborted

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from typing import Any
 
-from faultline.harness.world.ports import NodeId, Ports
+from faultline.harness.world.ports import NodeId, Ports, Trace
 from faultline.systems_under_test.patterns.data_partitioning.transaction_client import (
     Answer,
     Call,
@@ -80,12 +80,12 @@ class SnapshotExecutor(TransactionExecutor):
         attempts_max: int,
         time_server: NodeId,
         window_us: int,
-        sometimes: Callable[[str], None],
+        trace: Trace,
     ) -> None:
-        """Read at the time of `time_server`, and report the reads that begin anew to `sometimes`."""
+        """Read at the time of `time_server`, and report the reads that begin anew to `trace`."""
         super().__init__(host_of, attempts_max, time_server)
         self._window_us = window_us
-        self._sometimes = sometimes
+        self._trace = trace
         self._time: HybridTimestamp | None = None
         self._limit_us = 0
         self._keys_read = 0
@@ -98,7 +98,9 @@ class SnapshotExecutor(TransactionExecutor):
             try:
                 return (yield from super().read_at_one_time(program))
             except _ReadAnew:
-                self._sometimes("read-restarted-over-several-keys" if self._keys_read else "read-restarted")
+                self._trace.sometimes("read-restarted")
+                if self._keys_read:
+                    self._trace.sometimes("read-restarted-over-several-keys")
         raise TransactionAborted
 
     def _ask(self, node: NodeId, verb: str, *arguments: Any) -> _Steps:
