@@ -32,31 +32,33 @@ class TransactionsOnRanges(HandCrankedCluster):
         usual = {"splits": splits, "move_every_ms": "0", "spread": "never", "error_bound_ms": "1"}
         super().__init__(RangeTransactions(), 3, planted_bugs, **usual, **options)
         self.deliver()
-        assert self.keeper.table.partitions, "no table"
+        assert self.table_coordinator.table.partitions, "no table"
         # A coordinator that finds out only when it sends would resend a tick later.
         for node in self.members:
             self.nodes[node].routes.refresh()
         self.deliver()
 
     @property
-    def keeper(self) -> Any:
-        """The keeper of the table."""
-        return self.nodes[self.members[0]].table_keeper
+    def table_coordinator(self) -> Any:
+        """The coordinator of the table."""
+        return self.nodes[self.members[0]].table_coordinator
 
     def partition_of(self, key: str) -> Partition:
         """Return the range of `key`, by the table."""
-        found = self.keeper.table.partition_for(key)
+        found = self.table_coordinator.table.partition_for(key)
         assert found is not None
         return found
 
     def move(self, key: str, target: str) -> None:
         """Let the range of `key` move to `target`, as far as messages are delivered."""
-        self.keeper.record(self.keeper.table.move_of(self.partition_of(key).id, target))
+        self.table_coordinator.record(self.table_coordinator.table.move_of(self.partition_of(key).id, target))
 
     def split(self, at: str) -> None:
         """Let the range of the key `at` be split there, as far as messages are delivered."""
         partition = self.partition_of(at)
-        self.keeper.record(self.keeper.table.split_of(partition.id, partition.generation, at, "load"))
+        self.table_coordinator.record(
+            self.table_coordinator.table.split_of(partition.id, partition.generation, at, "load")
+        )
 
     def begin(self, client: str, steps: list[list[Any]]) -> list[Outcome]:
         """Let `client` begin a transaction of these steps; its outcome will be in the list."""

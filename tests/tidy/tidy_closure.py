@@ -34,10 +34,10 @@ CEILINGS: dict[str, tuple[str, int]] = {
     "paxos_kv": ("paxos_kv.node", 18),
     "quorum_kv": ("quorum_kv.node", 18),
     "quorum_register": ("quorum_register.node", 18),
-    "range_kv": ("range_kv.node", 19),
-    "range_transactions": ("range_transactions.node", 25),
+    "range_kv": ("range_kv.node", 21),
+    "range_transactions": ("range_transactions.node", 21),
     "timestamped_kv": ("timestamped_kv.node", 15),
-    "transactional_kv": ("transactional_kv.node", 23),
+    "transactional_kv": ("transactional_kv.node", 25),
 }
 """For each folder of a system, below `reference`, the module of its node and the size of its closure today.
 

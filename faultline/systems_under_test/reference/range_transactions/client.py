@@ -34,16 +34,16 @@ class RangeTransactionsClient(TransactionClient):
     def __init__(
         self,
         ports: Ports,
-        keeper: NodeId,
+        table_node: NodeId,
         node: NodeId,
         settings: RangeTransactionSettings,
         new_executor: type[SnapshotExecutor],
     ) -> None:
-        """Ask `keeper` for the table, and read by the clock of `node`."""
+        """Ask `table_node` for the table, and read by the clock of `node`."""
         window_us = 0 if settings.waits_at_commit else settings.max_offset_us
         executor = new_executor(self._range_of, settings.attempts_max, node, window_us, ports.trace)
         super().__init__(ports, settings, executor, snapshot_reads=True)
-        self._keeper = keeper
+        self._table_node = table_node
         self._map = PartitionMap()
         self._by_name: dict[NodeId, Partition] = {}
         self._is_stale = True
@@ -69,7 +69,7 @@ class RangeTransactionsClient(TransactionClient):
             return
         self._number += 1
         self._open.expect(self._times.request_timeout_us, self._fetch_table)
-        self._ports.network.send(self._keeper, TableRequest(self._number))
+        self._ports.network.send(self._table_node, TableRequest(self._number))
 
     def _take_table(self, message: TableResponse) -> None:
         if not self._open or self._call is not None or message.request_number != self._number:

@@ -1,6 +1,6 @@
 """The host's half of a node of `range-transactions`: serves ranges, and carries out their splits and moves.
 
-    check  ── too busy ──▶ trigger to the keeper of the table ──▶ its log ──▶ split here: one entry of the node's log
+    check  ── too busy ──▶ trigger to the table's coordinator ──▶ its log ──▶ split here: one entry of the log
     move   ── one entry of the node's log ──▶ the whole range to the other host ──▶ its log ──▶ served there
 
 The host alone decides if it serves a message, by the generation of the range that the message names.
@@ -36,19 +36,19 @@ _REGISTER_EVERY_US = 100_000
 
 
 class RangeHost:
-    """The ranges of one node, as clients, coordinators and the keeper of the table see them."""
+    """The ranges of one node, as clients, coordinators and the coordinator of the table see them."""
 
     def __init__(
         self,
         ports: Ports,
-        keeper: NodeId,
+        table_node: NodeId,
         settings: RangeTransactionSettings,
         store: RangeStore,
         every: Callable[[int, Callable[[], None]], None],
     ) -> None:
         """`every` calls a function at intervals, in turn with messages."""
         self._ports = ports
-        self._keeper = keeper
+        self._table_node = table_node
         self._settings = settings
         self._store = store
         self._every = every
@@ -74,7 +74,7 @@ class RangeHost:
             held.participant.tick()
 
     def _register(self) -> None:
-        self._ports.network.send(self._keeper, RegisterMember())
+        self._ports.network.send(self._table_node, RegisterMember())
 
     def _handle_message(self, source: NodeId, envelope: ToRange) -> None:
         held = self._store.find(envelope.range_id, envelope.generation)
@@ -100,25 +100,25 @@ class RangeHost:
         if key is not None:
             held.load[key] += 1
 
-    def _handle_host(self, keeper: NodeId, command: HostPartition) -> None:
+    def _handle_host(self, table_node: NodeId, command: HostPartition) -> None:
         if not self._store.has_seen(command.partition):
             self._store.host(command)
-        self._confirm(keeper, command.partition.id, command.partition.generation)
+        self._confirm(table_node, command.partition.id, command.partition.generation)
 
-    def _handle_split(self, keeper: NodeId, command: SplitPartition) -> None:
+    def _handle_split(self, table_node: NodeId, command: SplitPartition) -> None:
         """Split once, and confirm it each time: transactions may have begun on the halves since."""
         if self._store.find(command.parent_id, command.left.generation - 1) is not None:
             self._ports.trace.sometimes("partition-split")
             self._store.split(command)
         elif not self._store.has_seen(command.right):
             return
-        self._confirm(keeper, command.right.id, command.right.generation)
+        self._confirm(table_node, command.right.id, command.right.generation)
 
-    def _handle_move(self, keeper: NodeId, command: MovePartition) -> None:
+    def _handle_move(self, table_node: NodeId, command: MovePartition) -> None:
         """Let go and send the range, at the source; confirm that it has come, at the target."""
         partition = command.partition
         if self._store.has_seen(partition):
-            self._confirm(keeper, partition.id, partition.generation)
+            self._confirm(table_node, partition.id, partition.generation)
         elif self._store.find(partition.id, partition.generation - 1) is not None:
             self._store.let_go(command)
             self._send_leaving()
@@ -136,7 +136,7 @@ class RangeHost:
         if not self._store.has_seen(partition):
             self._ports.trace.sometimes("range-moved")
             self._store.install(message)
-        self._confirm(self._keeper, partition.id, partition.generation)
+        self._confirm(self._table_node, partition.id, partition.generation)
         self._confirm(source, partition.id, partition.generation)
 
     def _handle_taken_over(self, _: NodeId, message: PartitionReady) -> None:
@@ -151,5 +151,5 @@ class RangeHost:
             is_busy = held.load.total() >= self._settings.partition_load_max
             if is_busy and key is not None and held.info.range.can_split_at(key):
                 trigger = SplitTrigger(held.info.id, held.info.generation, key, "load")
-                self._ports.network.send(self._keeper, trigger)
+                self._ports.network.send(self._table_node, trigger)
             held.load.clear()

@@ -2,7 +2,7 @@
 
     client ── begin, keys, commit ──▶ coordinator ── prepare, commit, roll back ──▶ range, wherever it is
            ── get, put, read at ────▶ range       ── vote, done, what happened? ──▶ coordinator
-    keeper ── host, split, move ────▶ host        ── the whole range ─────────────▶ other host
+    table  ── host, split, move ────▶ host        ── the whole range ─────────────▶ other host
 
 All messages and timers go through the node's update queue, one at a time. Coordinator and ranges write to one log,
 which the node is given; the node that also keeps the table of ranges stands in `stored_node`.
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from faultline.harness.world.ports import NodeId, NodeStatus, Ports, Timer
 from faultline.systems_under_test.patterns.data_partitioning.coordinator_records import CoordinatorRecord, RecordLog
@@ -22,58 +22,44 @@ from faultline.systems_under_test.patterns.data_partitioning.transaction_message
     TransactionId,
     Vote,
 )
-from faultline.systems_under_test.patterns.data_partitioning.transaction_participant import Participant
 from faultline.systems_under_test.patterns.data_partitioning.transaction_records import LocksAreBounded
-from faultline.systems_under_test.patterns.data_partitioning.two_phase_commit import Coordinator, Outcome
 from faultline.systems_under_test.patterns.data_replication.singular_update_queue import SingularUpdateQueue, crash
-from faultline.systems_under_test.reference.range_transactions.host import RangeHost
 from faultline.systems_under_test.reference.range_transactions.messages import CommitTold, FromRange, RangeRefused
-from faultline.systems_under_test.reference.range_transactions.options import RangeTransactionSettings
-from faultline.systems_under_test.reference.range_transactions.ranges import RangeStore
-from faultline.systems_under_test.reference.range_transactions.reads import RangeRequests, SnapshotExecutor
-from faultline.systems_under_test.reference.range_transactions.records import Record
-from faultline.systems_under_test.reference.range_transactions.routes import RangeRoutes
-from faultline.systems_under_test.reference.range_transactions.times import BoundedTimes
 from faultline.systems_under_test.reference.ranges.messages import TableResponse
 from faultline.systems_under_test.reference.shared.handler_table import HandlerTable
 from faultline.systems_under_test.reference.transactions.messages import AskCommit
 from faultline.systems_under_test.reference.transactions.requests import CoordinatorRequests
 
-__all__ = ["Parts", "RangeTransactionsNode"]
+if TYPE_CHECKING:  # the node is given these, already made
+    from faultline.systems_under_test.patterns.data_partitioning.transaction_participant import Participant
+    from faultline.systems_under_test.patterns.data_partitioning.two_phase_commit import Outcome
+    from faultline.systems_under_test.reference.range_transactions.options import RangeTransactionSettings
+    from faultline.systems_under_test.reference.range_transactions.parts import Parts
+    from faultline.systems_under_test.reference.range_transactions.reads import RangeRequests
+    from faultline.systems_under_test.reference.range_transactions.records import Record
+
+__all__ = ["RangeTransactionsNode"]
 
 _QUEUE_CAPACITY = 10_000
-
-
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """The classes that a node and its client are built from; a planted bug is put in front of one of them."""
-
-    times: type[BoundedTimes] = BoundedTimes
-    coordinator: type[Coordinator] = Coordinator
-    participant: type[Participant] = Participant
-    store: type[RangeStore] = RangeStore
-    host: type[RangeHost] = RangeHost
-    routes: type[RangeRoutes] = RangeRoutes
-    executor: type[SnapshotExecutor] = SnapshotExecutor
 
 
 class RangeTransactionsNode:
     """One node, once its log is replayed into it: it writes to `log` from then on."""
 
     def __init__(
-        self, ports: Ports, keeper: NodeId, settings: RangeTransactionSettings, parts: Parts, log: RecordLog
+        self, ports: Ports, table_node: NodeId, settings: RangeTransactionSettings, parts: Parts, log: RecordLog
     ) -> None:
         self.ports = ports
         self.settings = settings
-        self._keeper = keeper
+        self._table_node = table_node
         self._parts = parts
         self.times = parts.times(ports, settings, self._later)
-        self.routes = parts.routes(ports, keeper)
+        self.routes = parts.routes(ports, table_node)
         self.coordinator = parts.coordinator(
             ports, log, self.times, self.routes.range_of, self.routes.send, settings.transaction_timeout_us
         )
         self.store = parts.store(ports, log, self._make_participant)
-        self.host = parts.host(ports, keeper, settings, self.store, self._every)
+        self.host = parts.host(ports, table_node, settings, self.store, self._every)
         self._of_coordinator: dict[type, Callable[[NodeId, Any], None]] = {
             Vote: self.coordinator.handle_vote,
             Acknowledged: self.coordinator.handle_acknowledged,
@@ -106,7 +92,7 @@ class RangeTransactionsNode:
             self.settings.wait_policy,
             self.settings.timing,
         )
-        return participant, RangeRequests(ports, self.times, participant)
+        return participant, self._parts.requests(ports, self.times, participant)
 
     def serve(self) -> None:
         """Take requests from now on, all records of the log being replayed."""
@@ -120,9 +106,9 @@ class RangeTransactionsNode:
         self._queue.post((source, message))
 
     def status(self) -> NodeStatus:
-        """Return the status: the keeper of the table leads, so that faults aimed at a leader hit it."""
-        role = "leader" if self.ports.node_id == self._keeper else "follower"
-        return NodeStatus(role=role, leader=self._keeper, detail={"ranges": sorted(self.store.held)})
+        """Return the status: the coordinator of the table leads, so that faults aimed at a leader hit it."""
+        role = "leader" if self.ports.node_id == self._table_node else "follower"
+        return NodeStatus(role=role, leader=self._table_node, detail={"ranges": sorted(self.store.held)})
 
     def replay(self, record: Record) -> None:
         """Replay a record of the log, or of a snapshot; they come in order."""

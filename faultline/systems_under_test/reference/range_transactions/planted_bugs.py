@@ -42,7 +42,7 @@ from faultline.systems_under_test.reference.range_transactions.messages import (
     RangeRecord,
     ToRange,
 )
-from faultline.systems_under_test.reference.range_transactions.node import Parts
+from faultline.systems_under_test.reference.range_transactions.parts import Parts
 from faultline.systems_under_test.reference.range_transactions.ranges import HeldRange, RangeStore, name_of
 from faultline.systems_under_test.reference.range_transactions.reads import SnapshotExecutor
 from faultline.systems_under_test.reference.range_transactions.times import BoundedTimes

@@ -75,7 +75,7 @@ class HeldRange:
     load: Counter[str]
 
 
-class Making(Protocol):
+class _Making(Protocol):
     """The maker of participants."""
 
     def __call__(self, ports: Ports, log: RecordLog) -> tuple[Participant, RangeRequests]:
@@ -85,7 +85,7 @@ class Making(Protocol):
 class RangeStore:
     """The ranges held here, those on their way to another node, and the last generation of each that was here."""
 
-    def __init__(self, ports: Ports, log: RecordLog, make: Making) -> None:
+    def __init__(self, ports: Ports, log: RecordLog, make: _Making) -> None:
         self._ports = ports
         self._log = log
         self._make = make
@@ -236,7 +236,7 @@ class RangeStore:
         return {key: mode for key, mode in promise.locks.items() if part.contains(key)}
 
     def _hold(self, info: Partition, records: Iterable[RangeRecord]) -> None:
-        participant, requests = self._make(RangePorts(self._ports, name_of(info.id)), _RangeLog(self._log, info.id))
+        participant, requests = self._make(_RangePorts(self._ports, name_of(info.id)), _RangeLog(self._log, info.id))
         for record in records:
             participant.replay(record)
         self.held[info.id] = HeldRange(info, participant, requests, Counter())
@@ -255,7 +255,7 @@ class _RangeLog:
         self._log.append(InRange(self._range_id, record))
 
 
-class RangePorts:
+class _RangePorts:
     """The ports of a node for one of its ranges, which speaks to coordinators and reports under its own name."""
 
     def __init__(self, ports: Ports, name: NodeId) -> None:

@@ -21,11 +21,11 @@ _NOWHERE = NodeId("range-unknown")
 
 
 class RangeRoutes:
-    """The present range of each key, and the way there; `keeper` has the table."""
+    """The present range of each key, and the way there; `table_node` has the table."""
 
-    def __init__(self, ports: Ports, keeper: NodeId) -> None:
+    def __init__(self, ports: Ports, table_node: NodeId) -> None:
         self._ports = ports
-        self._keeper = keeper
+        self._table_node = table_node
         self._map = PartitionMap()
         self._by_name: dict[NodeId, Partition] = {}
         self._number = 0
@@ -46,7 +46,7 @@ class RangeRoutes:
     def refresh(self) -> None:
         """Ask for the table."""
         self._number += 1
-        self._ports.network.send(self._keeper, TableRequest(self._number))
+        self._ports.network.send(self._table_node, TableRequest(self._number))
 
     def handle_refusal(self, _: NodeId, refused: RangeRefused) -> None:
         """Ask for the table, unless it was asked for since: the message will be sent again."""

@@ -1,6 +1,6 @@
 """The whole node: coordinator and ranges over a log on its own disk, and on the first member the table of ranges.
 
-The keeper of the table moves one range after the other to the next live node, at intervals, as an operator's plan
+The coordinator of the table moves one range after the other to the next live node, at intervals, as an operator's plan
 would, beside the moves that follow splits.
 
 Limits: neither the table nor a range is replicated. Their logs outlive a crash, not the loss of a disk, and a node that
@@ -13,8 +13,9 @@ from typing import Any
 
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.data_replication.compacted_log import CompactedLog
-from faultline.systems_under_test.reference.range_transactions.node import Parts, RangeTransactionsNode
+from faultline.systems_under_test.reference.range_transactions.node import RangeTransactionsNode
 from faultline.systems_under_test.reference.range_transactions.options import RangeTransactionSettings
+from faultline.systems_under_test.reference.range_transactions.parts import Parts
 from faultline.systems_under_test.reference.range_transactions.records import (
     Record,
     decode_record,
@@ -25,10 +26,10 @@ from faultline.systems_under_test.reference.range_transactions.records import (
 from faultline.systems_under_test.reference.ranges.coordinator import RangeCoordinator
 from faultline.systems_under_test.reference.ranges.messages import PartitionReady
 
-__all__ = ["StoredNode", "TableKeeper"]
+__all__ = ["StoredNode", "TableCoordinator"]
 
 
-class TableKeeper(RangeCoordinator):
+class TableCoordinator(RangeCoordinator):
     """The coordinator of the ranges, which also moves them in turn."""
 
     def __init__(self, ports: Ports, members: tuple[NodeId, ...], settings: RangeTransactionSettings) -> None:
@@ -77,14 +78,14 @@ class StoredNode(RangeTransactionsNode):
             ports.storage, settings.snapshot_every_entries, on_due=lambda: self._enter(self._compact)
         )
         super().__init__(ports, members[0], settings, parts, _OwnLog(self._disk))
-        self.table_keeper = TableKeeper(ports, members, settings) if ports.node_id == members[0] else None
-        if self.table_keeper is not None:
-            self.handlers |= {**self.table_keeper.handlers, PartitionReady: self._handle_ready}
+        self.table_coordinator = TableCoordinator(ports, members, settings) if ports.node_id == members[0] else None
+        if self.table_coordinator is not None:
+            self.handlers |= {**self.table_coordinator.handlers, PartitionReady: self._handle_ready}
 
     def start(self) -> None:
         """Recover the table, if it is kept here, then coordinator and ranges; bring open transactions to an end."""
-        if self.table_keeper is not None:
-            self.table_keeper.start()
+        if self.table_coordinator is not None:
+            self.table_coordinator.start()
         state, entries = self._disk.recover()
         for record in (*(decode_state(state) if state is not None else ()), *map(decode_record, entries)):
             self.replay(record)
@@ -92,9 +93,9 @@ class StoredNode(RangeTransactionsNode):
 
     def _handle_ready(self, source: NodeId, message: Any) -> None:
         """Pass the message to the table, which waits for it, and to the host, if the range left from here."""
-        assert self.table_keeper is not None
+        assert self.table_coordinator is not None
         self.host.handlers[PartitionReady](source, message)
-        self.table_keeper.handle_ready(source, message)
+        self.table_coordinator.handle_ready(source, message)
 
     def _compact(self) -> None:
         self.ports.trace.sometimes("log-compacted")

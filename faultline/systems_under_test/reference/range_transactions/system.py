@@ -20,7 +20,7 @@ TPC-I2 to TPC-I9 and HYC-I5 for each range, wherever it is.
 clocks that are wrong within the bound.
 
 *Does not tolerate.* Clocks beyond the bound: then a reader may miss what was acknowledged. Neither ranges nor their
-table are replicated: a node that is down takes its ranges away, and while the keeper of the table is down nothing
+table are replicated: a node that is down takes its ranges away, and while the coordinator of the table is down nothing
 splits or moves and no client learns of a change; a disk that is lost is lost. Old versions are kept for ever.
 
 *Workloads.* `bank`, `booking`, `txn-append`, `txn-register`, `lost-update`, `write-skew` and `predicates`.
@@ -92,8 +92,8 @@ class RangeTransactions:
     answer_forms = ("conditions",)
     usual_workload = "txn-append"
     usual_nodes = 3
-    # A transaction over five keys waits for twelve answers one after the other, and then for the clock. Where ranges move
-    # every few hundred milliseconds, a single attempt often meets one that moves.
+    # A transaction over five keys waits for twelve answers one after the other, and then for the clock. Where ranges
+    # move all the time, a single attempt often meets one that moves.
     domains = Domains(options={"client_timeout_ms": ("3000", "6000"), "attempts_max": ("6", "12", "24")})
     options: Mapping[str, OptionDescription] = OPTIONS
     tuning: Mapping[str, OptionDescription] = SETTINGS

@@ -31,7 +31,7 @@ def decoded(event: Any, kind: type[msgspec.Struct]) -> Any:
 
 def finish(interested: Interested, healed_us: int, end_us: int, report: Report) -> None:
     """Finish those of the invariants that look at the end of a run."""
-    invariants = {id(each): each for several in interested.values() for _, each in several}
+    invariants = {type(each): each for several in interested.values() for _, each in several}
     for invariant in invariants.values():
         if isinstance(invariant, FinalInvariant):
             invariant.finish(healed_us, end_us, report)
