@@ -54,6 +54,7 @@ _SYSTEMS = {
     "coordinated-kv": "faultline.systems_under_test.reference.coordinated_kv.system:CoordinatedKv",
     "transactional-kv": "faultline.systems_under_test.reference.transactional_kv.system:TransactionalKv",
     "range-kv": "faultline.systems_under_test.reference.range_kv.system:RangeKv",
+    "range-transactions": "faultline.systems_under_test.reference.range_transactions.system:RangeTransactions",
 }
 _STORES = {
     "etcd": "faultline.systems_under_test.stores.etcd.system:Etcd",

@@ -11,20 +11,19 @@ from faultline.systems_under_test.patterns.data_partitioning.transaction_locks i
 from faultline.systems_under_test.patterns.data_partitioning.transaction_messages import TransactionId, TransactionRef
 from faultline.systems_under_test.patterns.data_partitioning.transaction_records import Finished
 from faultline.systems_under_test.patterns.distributed_time.hybrid_clock import BEFORE_ALL, HybridTimestamp
-from faultline.systems_under_test.reference.transactional_kv.messages import (
+from faultline.systems_under_test.reference.transactional_kv.messages import OracleTime, OracleTimeRequest
+from faultline.systems_under_test.reference.transactional_kv.options import host_of
+from faultline.systems_under_test.reference.transactional_kv.system import TransactionalKv
+from faultline.systems_under_test.reference.transactions.messages import (
     AddKey,
     AskCommit,
     AskRollback,
     Begin,
     GetInTransaction,
-    OracleTime,
-    OracleTimeRequest,
     PutInTransaction,
     ReadAt,
     Reply,
 )
-from faultline.systems_under_test.reference.transactional_kv.options import host_of
-from faultline.systems_under_test.reference.transactional_kv.system import TransactionalKv
 
 __all__ = ["ATHENS", "BYZANTIUM", "CYRENE", "REFUSED", "WAITS", "Transaction", "TransactionCluster"]
 

@@ -8,8 +8,8 @@ from faultline.story.log_words import stock_words, tag_words
 from faultline.story.story_player import StoryPlayer
 from faultline.story.transaction_cluster import REFUSED, WAITS, Transaction, TransactionCluster
 from faultline.systems_under_test.patterns.data_partitioning import transaction_messages as phases
-from faultline.systems_under_test.reference.transactional_kv.messages import Reply
 from faultline.systems_under_test.reference.transactional_kv.options import host_of
+from faultline.systems_under_test.reference.transactions.messages import Reply
 from faultline.testing.hand_cranked import HandCrankedCluster
 from faultline.workloads.transfer import OPENING
 

@@ -34,6 +34,7 @@ FOR_CLIENTS = {
     "quorum-kv": "SiblingsResponse",
     "quorum-register": "ValueResponse",
     "range-kv": "KeyResponse",
+    "range-transactions": "Reply",
     "timestamped-kv": "ReadResponse",
     "transactional-kv": "Reply",
 }
@@ -42,6 +43,7 @@ WORKLOADS = {
     "emergent-leader": "membership",
     "gossip": "metadata",
     "quorum-kv": "siblings",
+    "range-transactions": "txn-append",
     "transactional-kv": "txn-append",
 }
 TIMEOUT_S = 30.0

@@ -20,7 +20,7 @@ from deciding_messages import cases, deciding_messages, figures_of, tried
 
 SYSTEMS = (
     "consistent-core", "coordinated-kv", "emergent-leader", "gossip", "partitioned-kv", "paxos-kv", "quorum-kv",
-    "quorum-register", "range-kv", "timestamped-kv", "transactional-kv",
+    "quorum-register", "range-kv", "range-transactions", "timestamped-kv", "transactional-kv",
 )  # fmt: skip
 
 

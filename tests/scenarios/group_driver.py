@@ -15,15 +15,15 @@ from faultline.systems_under_test.patterns.data_partitioning.transaction_message
 from faultline.systems_under_test.patterns.distributed_time.hybrid_clock import BEFORE_ALL
 from faultline.systems_under_test.reference.transactional_kv.group_messages import ToGroup, ToReplica
 from faultline.systems_under_test.reference.transactional_kv.group_node import GroupedNode
-from faultline.systems_under_test.reference.transactional_kv.messages import (
+from faultline.systems_under_test.reference.transactional_kv.options import host_of
+from faultline.systems_under_test.reference.transactional_kv.system import TransactionalKv
+from faultline.systems_under_test.reference.transactions.messages import (
     AddKey,
     AskCommit,
     Begin,
     GetInTransaction,
     PutInTransaction,
 )
-from faultline.systems_under_test.reference.transactional_kv.options import host_of
-from faultline.systems_under_test.reference.transactional_kv.system import TransactionalKv
 
 __all__ = ["GroupCluster", "GroupTransaction", "between_groups", "replication"]
 

@@ -17,11 +17,13 @@ from faultline.systems_under_test.reference.range_kv.client import NO_HOST_FOUND
 from faultline.systems_under_test.reference.range_kv.messages import (
     InstallPartition,
     KeyResponse,
-    PartitionReady,
     ReadKey,
-    RegisterMember,
     ScanKeys,
     SplitProposed,
+)
+from faultline.systems_under_test.reference.ranges.messages import (
+    PartitionReady,
+    RegisterMember,
     SplitTrigger,
     TableRequest,
 )

@@ -17,8 +17,8 @@ from faultline.systems_under_test.patterns.data_partitioning.transaction_message
 )
 from faultline.systems_under_test.patterns.distributed_time.hybrid_clock import BEFORE_ALL
 from faultline.systems_under_test.reference.transactional_kv.group_messages import LeadershipEvent
-from faultline.systems_under_test.reference.transactional_kv.messages import AskCommit, ReadTime
 from faultline.systems_under_test.reference.transactional_kv.system import TransactionalKv
+from faultline.systems_under_test.reference.transactions.messages import AskCommit, ReadTime
 
 GROUP_1, GROUP_2, GROUP_3 = "group-1", "group-2", "group-3"
 A_SECOND = 1_000_000

@@ -13,7 +13,7 @@ from faultline.systems_under_test.patterns.data_partitioning.transaction_client 
 )
 from faultline.systems_under_test.patterns.data_partitioning.transaction_messages import PrepareTransaction, Vote
 from faultline.systems_under_test.patterns.data_partitioning.two_phase_commit import OutcomeForgotten
-from faultline.systems_under_test.reference.transactional_kv.messages import AskCommit
+from faultline.systems_under_test.reference.transactions.messages import AskCommit
 
 SHORT = {"snapshot_every_entries": "10", "segment_size_bytes": "256"}
 NODES = (ATHENS, BYZANTIUM, CYRENE)

@@ -24,7 +24,7 @@ from faultline.systems_under_test.patterns.data_partitioning.transaction_message
     RollBackTransaction,
     Vote,
 )
-from faultline.systems_under_test.reference.transactional_kv.messages import AskRollback, PutInTransaction
+from faultline.systems_under_test.reference.transactions.messages import AskRollback, PutInTransaction
 
 TRUCK, BACKHOE = "truck_booking_on_monday", "backhoe_booking_on_monday"
 A_SECOND = 1_000_000

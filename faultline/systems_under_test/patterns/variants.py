@@ -52,11 +52,20 @@ VARIANTS: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "version-vector": {"quorum-kv": ("versions", "coordinator", "read_repair", "conflicts")},
     "fixed-partitions": {"partitioned-kv": ("assignment", "tokens_per_node", "late_nodes", "reassign_every_ms")},
-    "key-range-partitions": {"range-kv": ("splits", "split_by", "sizes", "split_into", "spread")},
-    "two-phase-commit": {"transactional-kv": ("policy", "isolation", "read_only", "clock", "replication_factor")},
+    "key-range-partitions": {
+        "range-kv": ("splits", "split_by", "sizes", "split_into", "spread"),
+        "range-transactions": ("splits", "partition_load_max", "spread", "move_every_ms"),
+    },
+    "two-phase-commit": {
+        "transactional-kv": ("policy", "isolation", "read_only", "clock", "replication_factor"),
+        "range-transactions": ("policy", "wait"),
+    },
     "lamport-clock": {"timestamped-kv": ("clock",), "transactional-kv": ("clock",)},
     "hybrid-clock": {"timestamped-kv": ("clock", "forward_jump_ms"), "transactional-kv": ("clock",)},
-    "clock-bound-wait": {"timestamped-kv": ("wait", "restart_at")},
+    "clock-bound-wait": {
+        "timestamped-kv": ("wait", "restart_at"),
+        "range-transactions": ("wait", "error_bound_ms", "max_offset_ms"),
+    },
     "consistent-core": {
         "consistent-core": ("find_leader", "read_mode"),
         "coordination-service": ("watch_delivery", "fencing"),

@@ -14,7 +14,7 @@ from faultline.systems_under_test.patterns.data_partitioning.transaction_records
     Promised,
 )
 from faultline.systems_under_test.patterns.distributed_time.hybrid_clock import BEFORE_ALL, HybridTimestamp
-from faultline.systems_under_test.reference.transactional_kv.invariants import DecisionsAgree
+from faultline.systems_under_test.reference.transactions.invariants import DecisionsAgree
 
 ONE = TransactionId(1, "athens")
 PROMISED, RESTARTED = Promised(ONE, {}), ParticipantStarted(BEFORE_ALL)

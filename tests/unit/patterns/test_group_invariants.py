@@ -14,6 +14,7 @@ from faultline.systems_under_test.patterns.data_partitioning.transaction_message
 from faultline.systems_under_test.patterns.data_partitioning.transaction_records import (
     Finished,
     LockGranted,
+    LocksAreBounded,
     LocksReleased,
     ParticipantStarted,
     Promised,
@@ -33,7 +34,7 @@ from faultline.systems_under_test.reference.transactional_kv.group_messages impo
     TookOver,
     VoteTaken,
 )
-from faultline.systems_under_test.reference.transactional_kv.records import LocksAreBounded, TimeGiven
+from faultline.systems_under_test.reference.transactional_kv.records import TimeGiven
 
 ONE, TWO = TransactionId(1, "group-1"), TransactionId(2, "group-1")
 LOCKS = {"key": LockMode.WRITE}

@@ -7,7 +7,7 @@ from typing import Any, cast
 from faultline.harness.world.ports import Clock, NodeId
 from faultline.systems_under_test.reference.transactional_kv.group_ports import GroupStorage, Outbox
 from faultline.systems_under_test.reference.transactional_kv.groups import GroupLocations, groups_of
-from faultline.systems_under_test.reference.transactional_kv.messages import Reply
+from faultline.systems_under_test.reference.transactions.messages import Reply
 from faultline.testing.fake_ports import FakePorts
 from faultline.testing.memory_storage import MemoryStorage
 

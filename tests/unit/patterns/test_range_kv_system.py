@@ -22,20 +22,19 @@ from faultline.systems_under_test.reference.range_kv.invariants import (
     BigPartitionsAreSplit,
     GenerationsRule,
     KeysLieInTheirRange,
-    RangesTile,
     SplitsAreDue,
 )
 from faultline.systems_under_test.reference.range_kv.messages import (
     KeysStored,
-    ProposalReceived,
     RequestServed,
     SizesChecked,
     SplitProposed,
-    TableChanged,
 )
 from faultline.systems_under_test.reference.range_kv.options import RangeSettings
 from faultline.systems_under_test.reference.range_kv.planted_bugs import BUGS
 from faultline.systems_under_test.reference.range_kv.store import PartitionStore, StoredKey
+from faultline.systems_under_test.reference.ranges.invariants import RangesTile
+from faultline.systems_under_test.reference.ranges.messages import ProposalReceived, TableChanged
 from faultline.testing.fake_ports import FakePorts
 from faultline.testing.memory_storage import MemoryStorage
 

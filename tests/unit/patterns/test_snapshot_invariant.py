@@ -14,7 +14,7 @@ from faultline.systems_under_test.patterns.data_partitioning.transaction_records
     ValueStored,
 )
 from faultline.systems_under_test.patterns.distributed_time.hybrid_clock import HybridTimestamp
-from faultline.systems_under_test.reference.transactional_kv.invariants import NothingBelowARead
+from faultline.systems_under_test.reference.transactions.invariants import NothingBelowARead
 
 
 def at(wall_us: int) -> HybridTimestamp:

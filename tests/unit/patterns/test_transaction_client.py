@@ -19,7 +19,7 @@ from faultline.systems_under_test.patterns.data_partitioning.transaction_client 
 )
 from faultline.systems_under_test.patterns.data_partitioning.transaction_messages import TransactionId, TransactionRef
 from faultline.systems_under_test.patterns.distributed_time.hybrid_clock import HybridTimestamp
-from faultline.systems_under_test.reference.transactional_kv.programs import program_of
+from faultline.systems_under_test.reference.transactions.programs import program_of
 
 TIME = HybridTimestamp(7, 0)
 

@@ -23,7 +23,7 @@ OPTIONS: dict[str, list[dict[str, str]]] = {
     ],
     "transactional-kv": [{"replication_factor": "3"}],
 }
-WORKLOADS = {"emergent-leader": "membership", "transactional-kv": "txn-append"}
+WORKLOADS = {"emergent-leader": "membership", "range-transactions": "txn-append", "transactional-kv": "txn-append"}
 
 
 def node_systems() -> list[str]:

@@ -127,6 +127,11 @@ class SnapshotReads:
         for key in keys:
             self._promised[key] = PromisedWrite(transaction, time)
 
+    def promised_at(self, key: str) -> HybridTimestamp | None:
+        """Return the earliest time of a promised write of `key`; None when none is promised."""
+        promised = self._promised.get(key)
+        return None if promised is None else promised.time
+
     def store(self, transaction: TransactionId, key: str, time: HybridTimestamp, value: Any) -> None:
         """Make the promised value visible from now on."""
         self.versions.put(key, time, value)

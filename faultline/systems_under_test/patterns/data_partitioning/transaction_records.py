@@ -14,6 +14,7 @@ __all__ = [
     "Ceiling",
     "Finished",
     "LockGranted",
+    "LocksAreBounded",
     "LocksReleased",
     "ParticipantStarted",
     "PendingValue",
@@ -79,6 +80,12 @@ class LockGranted(msgspec.Struct, frozen=True):
     id: TransactionId
     key: str
     mode: LockMode
+
+
+class LocksAreBounded(msgspec.Struct, frozen=True):
+    """Trace: with the options of this node no transaction holds locks longer than this while everything works."""
+
+    held_us_max: int
 
 
 class LocksReleased(msgspec.Struct, frozen=True):

@@ -23,17 +23,15 @@ from faultline.systems_under_test.patterns.data_partitioning.key_range_partition
 )
 from faultline.systems_under_test.patterns.data_partitioning.range_partition import Entries
 from faultline.systems_under_test.reference.range_kv.messages import (
-    ASK_AGAIN,
     CompareAndSetKey,
     DeleteKey,
     KeyResponse,
     ReadKey,
     ScanKeys,
-    TableRequest,
-    TableResponse,
     WriteKey,
 )
 from faultline.systems_under_test.reference.range_kv.options import RangeSettings
+from faultline.systems_under_test.reference.ranges.messages import ASK_AGAIN, TableRequest, TableResponse
 from faultline.systems_under_test.reference.shared.open_operation import TIMEOUT, OpenOperation
 
 __all__ = ["DEFINITE_ERRORS", "FUNCTIONS", "NO_HOST_FOUND", "RangeClient"]

@@ -27,20 +27,15 @@ from faultline.systems_under_test.patterns.data_partitioning.range_table import 
     SplitPartition,
 )
 from faultline.systems_under_test.reference.range_kv.messages import (
-    NOT_HERE_YET,
-    STALE_TABLE,
     CompareAndSetKey,
     DeleteKey,
     InstallPartition,
     KeyResponse,
-    PartitionReady,
     ReadKey,
-    RegisterMember,
     RequestServed,
     ScanKeys,
     SizesChecked,
     SplitProposed,
-    SplitTrigger,
     WriteKey,
 )
 from faultline.systems_under_test.reference.range_kv.options import CHECKS_BETWEEN_PROPOSALS, RangeSettings
@@ -49,6 +44,13 @@ from faultline.systems_under_test.reference.range_kv.store import (
     ErasedKey,
     PartitionStore,
     StoredKey,
+)
+from faultline.systems_under_test.reference.ranges.messages import (
+    NOT_HERE_YET,
+    STALE_TABLE,
+    PartitionReady,
+    RegisterMember,
+    SplitTrigger,
 )
 
 __all__ = ["RangeHost"]

@@ -28,44 +28,28 @@ from faultline.systems_under_test.patterns.data_partitioning.range_table import 
     MovePartition,
     SplitPartition,
 )
+from faultline.systems_under_test.reference.ranges.messages import (
+    PartitionReady,
+    RegisterMember,
+    SplitTrigger,
+    TableRequest,
+    TableResponse,
+)
 
 __all__ = [
-    "ASK_AGAIN",
     "MESSAGES",
-    "NOT_HERE_YET",
-    "STALE_TABLE",
     "CompareAndSetKey",
     "DeleteKey",
     "InstallPartition",
     "KeyResponse",
     "KeysStored",
-    "PartitionReady",
-    "ProposalReceived",
     "ReadKey",
-    "RegisterMember",
     "RequestServed",
     "ScanKeys",
     "SizesChecked",
     "SplitProposed",
-    "SplitTrigger",
-    "TableChanged",
-    "TableRequest",
-    "TableResponse",
     "WriteKey",
 ]
-
-STALE_TABLE = "stale-partition-table"
-"""The refusal when the partition was split or moved after the client fetched its table."""
-
-NOT_HERE_YET = "partition-not-here-yet"
-"""The refusal when the client knows of a change that the host has not made yet."""
-
-ASK_AGAIN = (STALE_TABLE, NOT_HERE_YET)
-"""The refusals after which the client fetches the table and asks again."""
-
-
-class RegisterMember(msgspec.Struct, frozen=True, tag="register-member"):
-    """A host's sign of life to the coordinator, at intervals."""
 
 
 class InstallPartition(msgspec.Struct, frozen=True, tag="install-partition"):
@@ -73,35 +57,6 @@ class InstallPartition(msgspec.Struct, frozen=True, tag="install-partition"):
 
     partition: Partition
     entries: Entries
-
-
-class PartitionReady(msgspec.Struct, frozen=True, tag="partition-ready"):
-    """A host holds the partition of this generation, or a later one."""
-
-    partition_id: int
-    generation: int
-
-
-class SplitTrigger(msgspec.Struct, frozen=True, tag="split-trigger"):
-    """A host proposes to split its partition of this generation at `split_key`; `reason` is size or load."""
-
-    partition_id: int
-    generation: int
-    split_key: str
-    reason: str
-
-
-class TableRequest(msgspec.Struct, frozen=True, tag="table-request"):
-    """A client asks the coordinator for the table of partitions."""
-
-    request_number: int
-
-
-class TableResponse(msgspec.Struct, frozen=True, tag="table-response"):
-    """The table, empty before it is first made."""
-
-    request_number: int
-    partitions: tuple[Partition, ...]
 
 
 class ReadKey(msgspec.Struct, frozen=True, tag="read-key"):
@@ -180,13 +135,6 @@ MESSAGES: tuple[type[msgspec.Struct], ...] = (
 """Every message that crosses the network."""
 
 
-class TableChanged(msgspec.Struct, frozen=True):
-    """Trace: applying the entry at `index` of the coordinator's log gave this table."""
-
-    index: int
-    partitions: tuple[Partition, ...]
-
-
 class KeysStored(msgspec.Struct, frozen=True):
     """Trace: the host stored keys of a partition, from `lowest` to `highest`."""
 
@@ -210,13 +158,6 @@ class SplitProposed(msgspec.Struct, frozen=True):
     reason: str
     weight: int
     least: int
-
-
-class ProposalReceived(msgspec.Struct, frozen=True):
-    """Trace: the coordinator has the proposal to split the partition of this generation."""
-
-    partition_id: int
-    generation: int
 
 
 class SizesChecked(msgspec.Struct, frozen=True):

@@ -9,10 +9,10 @@ from faultline.harness.world.ports import NodeId, NodeStatus, Ports
 from faultline.systems_under_test.patterns.data_partitioning.kept_sizes import with_kept_sizes
 from faultline.systems_under_test.patterns.data_partitioning.key_range_partitions import PartitionMap
 from faultline.systems_under_test.patterns.data_partitioning.range_partition import RangePartition
-from faultline.systems_under_test.reference.range_kv.coordinator import RangeCoordinator
 from faultline.systems_under_test.reference.range_kv.host import RangeHost
-from faultline.systems_under_test.reference.range_kv.messages import PartitionReady
 from faultline.systems_under_test.reference.range_kv.options import RangeSettings
+from faultline.systems_under_test.reference.ranges.coordinator import RangeCoordinator
+from faultline.systems_under_test.reference.ranges.messages import PartitionReady
 from faultline.systems_under_test.reference.shared.handler_table import HandlerTable
 
 __all__ = ["Parts", "RangeNode"]

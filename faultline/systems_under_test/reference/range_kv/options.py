@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from faultline.harness.errors import UsageError
-from faultline.harness.system import OptionDescription
-from faultline.systems_under_test.patterns.data_partitioning.key_range_partitions import UnsuitableSplit, ranges_between
+from faultline.systems_under_test.reference.ranges.splits import Splits
 from faultline.systems_under_test.reference.shared.settings import (
     Choice,
     Milliseconds,
-    NamedByField,
     Number,
     Settings,
     options_of,
@@ -22,21 +19,6 @@ CHECKS_BETWEEN_PROPOSALS = 5
 """The checks of sizes after which a split is proposed again, when it was not made (KRP-R15)."""
 
 
-class _Splits(NamedByField, frozen=True):
-    """The keys at which ranges begin, ascending, with commas between them."""
-
-    def described(self, summary: str) -> OptionDescription:
-        return OptionDescription(default="", is_text=True, summary=summary)
-
-    def parsed(self, name: str, text: str) -> tuple[str, ...]:
-        splits = tuple(text.split(",")) if text else ()
-        try:
-            ranges_between(splits)
-        except UnsuitableSplit as error:
-            raise UsageError(f"Option {name} cannot be {text!r}: {error}.", "Give keys in order, as in b,d.") from error
-        return splits
-
-
 class RangeSettings(Settings, frozen=True):
     """The options, read and checked; times in microseconds."""
 
@@ -44,7 +26,7 @@ class RangeSettings(Settings, frozen=True):
 
     splits: Annotated[
         tuple[str, ...],
-        _Splits(),
+        Splits(),
         "the keys at which the first ranges begin, ascending, with commas between: b,d; none is one range",
     ]
     members_min: Annotated[

@@ -20,15 +20,11 @@ from faultline.systems_under_test.patterns.data_partitioning.range_table import 
     RangeTable,
     SplitPartition,
 )
-from faultline.systems_under_test.reference.range_kv.coordinator import RangeCoordinator
 from faultline.systems_under_test.reference.range_kv.host import RangeHost
-from faultline.systems_under_test.reference.range_kv.messages import (
-    NOT_HERE_YET,
-    InstallPartition,
-    ReadKey,
-    ScanKeys,
-)
+from faultline.systems_under_test.reference.range_kv.messages import InstallPartition, ReadKey, ScanKeys
 from faultline.systems_under_test.reference.range_kv.node import Parts
+from faultline.systems_under_test.reference.ranges.coordinator import RangeCoordinator
+from faultline.systems_under_test.reference.ranges.messages import NOT_HERE_YET
 from faultline.systems_under_test.reference.shared.planted_bugs import PlantedBugs
 
 __all__ = ["BUGS"]

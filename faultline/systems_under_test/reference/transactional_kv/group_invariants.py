@@ -8,12 +8,12 @@ that does not know yet that it is deposed may still hand out locks; no transacti
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
 
-from faultline.harness.invariant import Breach, FinalInvariant, Invariant, Report, ReportingInvariant
+from faultline.harness.invariant import Breach, Invariant, Report, ReportingInvariant
 from faultline.systems_under_test.patterns.data_partitioning.transaction_locks import LockMode
 from faultline.systems_under_test.patterns.data_partitioning.transaction_messages import TransactionId
 from faultline.systems_under_test.patterns.data_partitioning.transaction_records import Finished, Promised
@@ -44,7 +44,14 @@ from faultline.systems_under_test.reference.transactional_kv.group_messages impo
     TookOver,
     VoteTaken,
 )
-from faultline.systems_under_test.reference.transactional_kv.invariants import (
+from faultline.systems_under_test.reference.transactional_kv.records import TimeGiven
+from faultline.systems_under_test.reference.transactions.events_in_events import (
+    Interested,
+    decoded,
+    finish,
+    interested,
+)
+from faultline.systems_under_test.reference.transactions.invariants import (
     DecisionsAgree,
     LocksAreFreedInTheEnd,
     LocksExclude,
@@ -53,7 +60,6 @@ from faultline.systems_under_test.reference.transactional_kv.invariants import (
     TheOlderWounds,
     WaitsHaveAReason,
 )
-from faultline.systems_under_test.reference.transactional_kv.records import TimeGiven
 
 __all__ = [
     "GroupDecisionsAgree",
@@ -63,8 +69,6 @@ __all__ = [
     "TimesAscendOverLeaders",
     "group_invariants",
 ]
-_Interested = dict[str, list[tuple[type[msgspec.Struct], Invariant]]]
-
 _OF_A_LOG: tuple[Callable[[], Any], ...] = (
     OneLeaderPerGeneration,
     OneVotePerGeneration,
@@ -84,27 +88,6 @@ _OF_A_LOG: tuple[Callable[[], Any], ...] = (
 )
 
 
-def _interested(invariants: Iterable[Invariant]) -> _Interested:
-    """Return the invariants by the kinds of events that they observe: most observe one or two of many."""
-    found: _Interested = {}
-    for invariant in invariants:
-        for event in invariant.events:
-            found.setdefault(event.__name__, []).append((event, invariant))
-    return found
-
-
-def _decoded(event: Any, kind: type[msgspec.Struct]) -> Any:
-    """Return an event inside an event: an object in the simulated world, plain data in a real node's trace."""
-    return event if isinstance(event, kind) else msgspec.convert(event, kind)
-
-
-def _finish(interested: _Interested, healed_us: int, end_us: int, report: Report) -> None:
-    invariants = {id(each): each for several in interested.values() for _, each in several}
-    for invariant in invariants.values():
-        if isinstance(invariant, FinalInvariant):
-            invariant.finish(healed_us, end_us, report)
-
-
 class GroupLogs:
     """The invariants of a replicated log, those of each group by themselves; breaches carry their ids."""
 
@@ -114,20 +97,20 @@ class GroupLogs:
     needs_order = True
 
     def __init__(self) -> None:
-        self._groups: dict[str, _Interested] = {}
+        self._groups: dict[str, Interested] = {}
 
     def observe(self, time_us: int, node: str, event: ReplicaEvent, report: Report) -> None:
         """Show the event to those of the group's own instances that observe its kind."""
         group = self._groups.get(event.group)
         if group is None:
-            group = self._groups[event.group] = _interested(invariant() for invariant in _OF_A_LOG)
+            group = self._groups[event.group] = interested(invariant() for invariant in _OF_A_LOG)
         for kind, invariant in group.get(event.kind, ()):
-            invariant.observe(time_us, node, _decoded(event.event, kind), _naming(event.group, report))
+            invariant.observe(time_us, node, decoded(event.event, kind), _naming(event.group, report))
 
     def finish(self, healed_us: int, end_us: int, report: Report) -> None:
         """Finish the invariants that look at the end of a run."""
         for name, group in self._groups.items():
-            _finish(group, healed_us, end_us, _naming(name, report))
+            finish(group, healed_us, end_us, _naming(name, report))
 
 
 def _naming(group: str, report: Report) -> Report:
@@ -150,9 +133,9 @@ class GroupTransactions:
     needs_order = True
 
     def __init__(self) -> None:
-        self._of_a_leader = _interested([LocksExclude(), TheOlderWounds(), WaitsHaveAReason()])
-        self._of_the_latest = _interested([LocksAreFreedInTheEnd()])
-        self._of_a_group = _interested([NothingBelowARead(), OneTimePerTransaction()])
+        self._of_a_leader = interested([LocksExclude(), TheOlderWounds(), WaitsHaveAReason()])
+        self._of_the_latest = interested([LocksAreFreedInTheEnd()])
+        self._of_a_group = interested([NothingBelowARead(), OneTimePerTransaction()])
         self._latest: dict[str, int] = {}
 
     def observe(self, time_us: int, node: str, event: LeadershipEvent, report: Report) -> None:
@@ -165,13 +148,13 @@ class GroupTransactions:
         if generation == latest:
             self._show(self._of_the_latest, time_us, group, event, report)
 
-    def _show(self, interested: _Interested, time_us: int, name: str, event: LeadershipEvent, report: Report) -> None:
+    def _show(self, interested: Interested, time_us: int, name: str, event: LeadershipEvent, report: Report) -> None:
         for kind, invariant in interested.get(event.kind, ()):
-            invariant.observe(time_us, name, _decoded(event.event, kind), report)
+            invariant.observe(time_us, name, decoded(event.event, kind), report)
 
     def finish(self, healed_us: int, end_us: int, report: Report) -> None:
         """Finish the invariants of the latest leaders."""
-        _finish(self._of_the_latest, healed_us, end_us, report)
+        finish(self._of_the_latest, healed_us, end_us, report)
 
 
 class GroupDecisionsAgree(ReportingInvariant):
@@ -188,10 +171,10 @@ class GroupDecisionsAgree(ReportingInvariant):
     def observe(self, time_us: int, node: str, event: LeadershipEvent, report: Report) -> None:
         """Compare with how it ended elsewhere, or here before."""
         if event.kind == "Promised":
-            promised = _decoded(event.event, Promised)
+            promised = decoded(event.event, Promised)
             self._promised[event.group, promised.id] = None
         elif event.kind == "Finished":
-            end = _decoded(event.event, Finished)
+            end = decoded(event.event, Finished)
             if end.time is not None or (event.group, end.id) in self._promised:
                 self._ends.observe(time_us, event.group, end, report)
 
@@ -212,15 +195,15 @@ class PromisesOutliveTheirLeader(ReportingInvariant):
         """Follow the promises of each group, and compare when a leader takes over."""
         group, told = event.group, event.event
         if event.kind == "VoteTaken":
-            vote = _decoded(told, VoteTaken)
+            vote = decoded(told, VoteTaken)
             self._promise(vote.voter, vote.id, None)
         elif event.kind == "Promised":
-            promised = _decoded(told, Promised)
+            promised = decoded(told, Promised)
             self._promise(group, promised.id, promised.locks)
         elif event.kind == "Finished":
-            self._end(group, [_decoded(told, Finished).id])
+            self._end(group, [decoded(told, Finished).id])
         elif event.kind == "TookOver":
-            took_over = _decoded(told, TookOver)
+            took_over = decoded(told, TookOver)
             self._end(group, took_over.ended)
             self._compare(time_us, event, {each.id: each.locks for each in took_over.promises}, report)
 
@@ -263,7 +246,7 @@ class TimesAscendOverLeaders(ReportingInvariant):
         """Compare with the time given out last."""
         if event.kind != "TimeGiven":
             return
-        time = _decoded(event.event, TimeGiven).time
+        time = decoded(event.event, TimeGiven).time
         if time <= self._last:
             sentence = (
                 f"The leader of generation {event.generation} of {event.group} gave out the time {time} after"

@@ -30,14 +30,13 @@ from faultline.systems_under_test.patterns.data_replication.snapshot_installatio
     InstallSnapshotRequest,
     InstallSnapshotResponse,
 )
-from faultline.systems_under_test.reference.transactional_kv.messages import (
+from faultline.systems_under_test.reference.transactional_kv.messages import OracleTime, OracleTimeRequest
+from faultline.systems_under_test.reference.transactions.messages import (
     AddKey,
     AskCommit,
     AskRollback,
     Begin,
     GetInTransaction,
-    OracleTime,
-    OracleTimeRequest,
     PutInTransaction,
     ReadAt,
     ReadTime,

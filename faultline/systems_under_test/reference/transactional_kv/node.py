@@ -22,18 +22,15 @@ from faultline.harness.world.ports import READY, NodeId, NodeStatus, Ports, Time
 from faultline.systems_under_test.patterns.data_partitioning.coordinator_records import CoordinatorRecord, RecordLog
 from faultline.systems_under_test.patterns.data_partitioning.transaction_messages import (
     Acknowledged,
-    CommitTransaction,
     Inquiry,
-    PrepareTransaction,
-    RollBackTransaction,
     Vote,
 )
 from faultline.systems_under_test.patterns.data_partitioning.transaction_participant import Participant
-from faultline.systems_under_test.patterns.data_partitioning.two_phase_commit import Coordinator, Outcome
+from faultline.systems_under_test.patterns.data_partitioning.transaction_records import LocksAreBounded
+from faultline.systems_under_test.patterns.data_partitioning.two_phase_commit import Coordinator
 from faultline.systems_under_test.patterns.data_replication.singular_update_queue import SingularUpdateQueue, crash
 from faultline.systems_under_test.patterns.distributed_time.hybrid_clock import HybridTimestamp
 from faultline.systems_under_test.patterns.distributed_time.timestamp_oracle import TimestampOracle
-from faultline.systems_under_test.patterns.promise import Promise
 from faultline.systems_under_test.reference.shared.handler_table import HandlerTable
 from faultline.systems_under_test.reference.transactional_kv.clocks import (
     HybridTimes,
@@ -41,32 +38,18 @@ from faultline.systems_under_test.reference.transactional_kv.clocks import (
     OracleTimes,
     Times,
 )
-from faultline.systems_under_test.reference.transactional_kv.messages import (
-    AddKey,
-    AskCommit,
-    AskRollback,
-    Begin,
-    GetInTransaction,
-    OracleTime,
-    OracleTimeRequest,
-    PutInTransaction,
-    ReadAt,
-    ReadTime,
-    Reply,
-)
+from faultline.systems_under_test.reference.transactional_kv.messages import OracleTime, OracleTimeRequest
 from faultline.systems_under_test.reference.transactional_kv.options import TransactionSettings, host_of
 from faultline.systems_under_test.reference.transactional_kv.records import (
-    LocksAreBounded,
     OracleLimit,
     Record,
     TimeGiven,
 )
+from faultline.systems_under_test.reference.transactions.requests import CoordinatorRequests, ParticipantRequests
 
 __all__ = ["Parts", "TransactionalKvNode"]
 
 _QUEUE_CAPACITY = 10_000
-_REFUSED = "refused"
-_FORGOTTEN = "forgotten"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +75,6 @@ class TransactionalKvNode:
         self.settings = settings
         self._log = log
         self._oracle = TimestampOracle(self._reserve)
-        self._begun: dict[NodeId, tuple[int, Reply | None]] = {}
         self.times = self._make_times(members)
         self.coordinator = parts.coordinator(
             ports,
@@ -126,18 +108,9 @@ class TransactionalKvNode:
 
     def _make_handlers(self) -> dict[type, Callable[[NodeId, Any], None]]:
         return {
-            Begin: self._handle_begin,
-            AddKey: self._handle_add_key,
-            GetInTransaction: self._handle_get,
-            PutInTransaction: self._handle_put,
-            AskCommit: self._handle_commit_request,
-            AskRollback: self._handle_rollback_request,
-            ReadTime: self._handle_read_time,
-            ReadAt: self._handle_read_at,
-            PrepareTransaction: self._handle_prepare,
+            **CoordinatorRequests(self.ports, self.times, self.coordinator).handlers,
+            **ParticipantRequests(self.ports, self.times, self.participant).handlers,
             Vote: self.coordinator.handle_vote,
-            CommitTransaction: self._handle_commit,
-            RollBackTransaction: self._handle_roll_back,
             Acknowledged: self.coordinator.handle_acknowledged,
             Inquiry: self.coordinator.handle_inquiry,
             OracleTimeRequest: self._handle_oracle_request,
@@ -201,79 +174,6 @@ class TransactionalKvNode:
     def _handle(self, item: tuple[NodeId, Any]) -> None:
         source, message = item
         self._handlers[type(message)](source, message)
-
-    def _reply(self, to: NodeId, reply: Reply) -> None:
-        self.ports.network.send(to, reply)
-
-    def _handle_begin(self, source: NodeId, request: Begin) -> None:
-        # A repeated request gets the same transaction: a second one would hold locks that no client knows of.
-        number, reply = self._begun.get(source, (0, None))
-        if request.number == number:
-            if reply is not None:
-                self._reply(source, reply)
-        elif self._accepts(source, request.number, request.seen):
-            self._begun[source] = (request.number, None)
-            self.times.start_time(request.seen).then(lambda start: self._begin(source, request, start))
-
-    def _begin(self, source: NodeId, request: Begin, start: HybridTimestamp) -> None:
-        reply = Reply(request.number, ref=self.coordinator.begin(start, request.first))
-        self._begun[source] = (request.number, reply)
-        self._reply(source, reply)
-
-    def _handle_add_key(self, source: NodeId, request: AddKey) -> None:
-        error = None if self.coordinator.add_key(request.id, request.key) else _REFUSED
-        self._reply(source, Reply(request.number, error))
-
-    def _handle_commit_request(self, source: NodeId, request: AskCommit) -> None:
-        self._tell_outcome(source, request.number, self.coordinator.commit(request.id))
-
-    def _handle_rollback_request(self, source: NodeId, request: AskRollback) -> None:
-        self._tell_outcome(source, request.number, self.coordinator.roll_back(request.id))
-
-    def _tell_outcome(self, to: NodeId, number: int, outcome: Promise[Outcome]) -> None:
-        outcome.then(
-            lambda end: self._reply(to, Reply(number, value=end.committed, time=end.time)),
-            lambda _: self._reply(to, Reply(number, _FORGOTTEN)),
-        )
-
-    def _handle_get(self, source: NodeId, request: GetInTransaction) -> None:
-        self._tell_value(source, request.number, self.participant.get(request.ref, request.key, request.position))
-
-    def _handle_put(self, source: NodeId, request: PutInTransaction) -> None:
-        kept = self.participant.put(request.ref, request.key, request.value, request.position)
-        self._reply(source, Reply(request.number, None if kept else _REFUSED))
-
-    def _handle_prepare(self, source: NodeId, request: PrepareTransaction) -> None:
-        self.participant.prepare(request).then(lambda vote: self.ports.network.send(source, vote))
-
-    def _handle_commit(self, source: NodeId, decision: CommitTransaction) -> None:
-        self.ports.network.send(source, self.participant.commit(decision))
-
-    def _handle_roll_back(self, source: NodeId, decision: RollBackTransaction) -> None:
-        self.ports.network.send(source, self.participant.roll_back(decision))
-
-    def _handle_read_at(self, source: NodeId, request: ReadAt) -> None:
-        if self._accepts(source, request.number, request.time):
-            self._tell_value(source, request.number, self.participant.snapshots.read_at(request.key, request.time))
-
-    def _tell_value(self, to: NodeId, number: int, value: Promise[Any]) -> None:
-        value.then(
-            lambda found: self._reply(to, Reply(number, value=found)),
-            lambda _: self._reply(to, Reply(number, _REFUSED)),
-        )
-
-    def _handle_read_time(self, source: NodeId, request: ReadTime) -> None:
-        if self._accepts(source, request.number, request.seen):
-            time = self.times.start_time(request.seen)
-            time.then(lambda start: self._reply(source, Reply(request.number, time=start)))
-
-    def _accepts(self, source: NodeId, number: int, time: HybridTimestamp) -> bool:
-        """Return whether the time of a request is acceptable; refuse the request if it is too far ahead."""
-        if self.times.accepts(time):
-            return True
-        self.ports.trace.sometimes("time-too-far-ahead")
-        self._reply(source, Reply(number, _REFUSED))
-        return False
 
     def _handle_oracle_request(self, source: NodeId, request: OracleTimeRequest) -> None:
         time = self._oracle.next(request.above)

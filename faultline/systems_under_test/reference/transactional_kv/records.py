@@ -24,7 +24,6 @@ from faultline.systems_under_test.patterns.data_partitioning.transaction_records
 )
 
 __all__ = [
-    "LocksAreBounded",
     "OracleLimit",
     "Record",
     "TimeGiven",
@@ -39,12 +38,6 @@ class OracleLimit(msgspec.Struct, frozen=True, tag="oracle-limit"):
     """Log record: numbers up to this one may have been given out."""
 
     limit: int
-
-
-class LocksAreBounded(msgspec.Struct, frozen=True):
-    """Trace: with the options of this node no transaction holds locks longer than this while everything works."""
-
-    held_us_max: int
 
 
 class TimeGiven(msgspec.Struct, frozen=True):

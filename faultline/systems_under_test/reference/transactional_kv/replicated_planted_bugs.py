@@ -24,8 +24,8 @@ from faultline.systems_under_test.reference.transactional_kv.group_messages impo
 from faultline.systems_under_test.reference.transactional_kv.group_ports import Outbox
 from faultline.systems_under_test.reference.transactional_kv.group_replica import GroupReplica
 from faultline.systems_under_test.reference.transactional_kv.groups import GroupRoutes
-from faultline.systems_under_test.reference.transactional_kv.messages import Reply
 from faultline.systems_under_test.reference.transactional_kv.planted_bugs import BUGS
+from faultline.systems_under_test.reference.transactions.messages import Reply
 
 __all__ = ["BUGS"]
 

@@ -23,12 +23,12 @@ from faultline.systems_under_test.reference.transactional_kv.features import FEA
 from faultline.systems_under_test.reference.transactional_kv.group_invariants import group_invariants
 from faultline.systems_under_test.reference.transactional_kv.group_messages import GROUP_MESSAGES
 from faultline.systems_under_test.reference.transactional_kv.group_node import GroupedNode
-from faultline.systems_under_test.reference.transactional_kv.invariants import transactional_kv_invariants
 from faultline.systems_under_test.reference.transactional_kv.messages import MESSAGES
 from faultline.systems_under_test.reference.transactional_kv.options import OPTIONS, SETTINGS, TransactionSettings
-from faultline.systems_under_test.reference.transactional_kv.programs import FUNCTIONS
 from faultline.systems_under_test.reference.transactional_kv.replicated_planted_bugs import BUGS
 from faultline.systems_under_test.reference.transactional_kv.unreplicated_node import UnreplicatedNode
+from faultline.systems_under_test.reference.transactions.invariants import transaction_invariants
+from faultline.systems_under_test.reference.transactions.programs import FUNCTIONS
 
 __all__ = ["TransactionalKv"]
 
@@ -110,4 +110,4 @@ class TransactionalKv:
 
     def invariants(self) -> list[Invariant]:
         """Return new instances of the system's invariants."""
-        return [*transactional_kv_invariants(), *group_invariants()]
+        return [*transaction_invariants(), *group_invariants()]

@@ -26,7 +26,7 @@ from faultline.harness.operation import Operation
 from faultline.harness.outcome import CAS_MISMATCH, NOT_CONNECTED, Outcome, OutcomeRegistry, info, ok
 from faultline.harness.system import StoreClient
 from faultline.systems_under_test.patterns.data_partitioning.transaction_client import Refused
-from faultline.systems_under_test.reference.transactional_kv.programs import INSUFFICIENT_BALANCE, only_reads
+from faultline.systems_under_test.reference.transactions.programs import INSUFFICIENT_BALANCE, only_reads
 from faultline.systems_under_test.stores.client import ForeignAnswer, MemberClient
 from faultline.systems_under_test.stores.postgresql.session import Session, open_session
 from faultline.systems_under_test.stores.postgresql.statements import STATEMENTS, run_transaction

@@ -16,7 +16,7 @@ from psycopg.types.json import Jsonb
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import CAS_MISMATCH
 from faultline.systems_under_test.patterns.data_partitioning.transaction_client import Read, Refused, Write
-from faultline.systems_under_test.reference.transactional_kv.programs import (
+from faultline.systems_under_test.reference.transactions.programs import (
     INSUFFICIENT_BALANCE,
     carry_out,
     program_of,

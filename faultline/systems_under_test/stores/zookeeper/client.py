@@ -31,7 +31,7 @@ from kazoo.handlers.threading import KazooTimeoutError
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import CAS_MISMATCH, NOT_CONNECTED, Outcome, OutcomeRegistry, ok
 from faultline.systems_under_test.patterns.data_partitioning.transaction_client import Program, Refused, Write
-from faultline.systems_under_test.reference.transactional_kv.programs import INSUFFICIENT_BALANCE, program_of
+from faultline.systems_under_test.reference.transactions.programs import INSUFFICIENT_BALANCE, program_of
 from faultline.systems_under_test.stores.client import MemberClient
 from faultline.systems_under_test.stores.zookeeper.tree import ROOT, Found, Tree
 

@@ -1,4 +1,4 @@
-"""The coordinator's half of a node of `range-kv`: makes the table, splits and moves partitions, and answers clients.
+"""The coordinator of key ranges: makes the table, splits and moves partitions, and answers clients.
 
 Every change is an entry of its log, durable before any other node hears of it. A restart reads the table and the open
 tasks back, from the newest snapshot and the entries after it, and goes on repeating the tasks.
@@ -10,7 +10,7 @@ replicated log in its place, which `consistent-core` has.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -30,7 +30,7 @@ from faultline.systems_under_test.patterns.data_partitioning.range_table import 
     Task,
 )
 from faultline.systems_under_test.patterns.data_replication.compacted_log import CompactedLog
-from faultline.systems_under_test.reference.range_kv.messages import (
+from faultline.systems_under_test.reference.ranges.messages import (
     PartitionReady,
     ProposalReceived,
     RegisterMember,
@@ -39,19 +39,50 @@ from faultline.systems_under_test.reference.range_kv.messages import (
     TableRequest,
     TableResponse,
 )
-from faultline.systems_under_test.reference.range_kv.options import RangeSettings
 
-__all__ = ["RangeCoordinator"]
+__all__ = ["RangeCoordinator", "TableSettings"]
 
 _ENCODER = msgspec.msgpack.Encoder()
 _DECODER: msgspec.msgpack.Decoder[TableCommand] = msgspec.msgpack.Decoder(TableCommand)
 _STATE_DECODER = msgspec.msgpack.Decoder(TableState)
 
 
+class TableSettings(Protocol):
+    """The settings of such a coordinator; times in microseconds."""
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """The keys at which the first ranges begin."""
+
+    @property
+    def members_min(self) -> int:
+        """The number of nodes needed before the first table is made."""
+
+    @property
+    def spread(self) -> str:
+        """The splits after which the new half moves: `never`, `after-split`, or `after-` a reason and `-split`."""
+
+    @property
+    def keeps_parent(self) -> bool:
+        """True if a partition that is split lives on, smaller, under its own id."""
+
+    @property
+    def task_retry_us(self) -> int:
+        """The time after which a task that is not confirmed is sent again."""
+
+    @property
+    def member_timeout_us(self) -> int:
+        """The silence after which a node is given no partition."""
+
+    @property
+    def snapshot_every_entries(self) -> int:
+        """The entries of its log between two snapshots."""
+
+
 class RangeCoordinator:
     """The table of partitions, and the live members that can hold them."""
 
-    def __init__(self, ports: Ports, members: tuple[NodeId, ...], settings: RangeSettings) -> None:
+    def __init__(self, ports: Ports, members: tuple[NodeId, ...], settings: TableSettings) -> None:
         self.ports = ports
         self.table = RangeTable()
         self._log = CompactedLog(ports.storage, settings.snapshot_every_entries, self._note_due, name="table")

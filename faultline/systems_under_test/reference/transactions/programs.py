@@ -17,7 +17,7 @@ from typing import Any
 
 from faultline.harness.operation import Operation
 from faultline.systems_under_test.patterns.data_partitioning.transaction_client import Program, Read, Refused, Write
-from faultline.systems_under_test.reference.transactional_kv.conditions import steps_on_table
+from faultline.systems_under_test.reference.transactions.conditions import steps_on_table
 
 __all__ = ["FUNCTIONS", "INSUFFICIENT_BALANCE", "booking_keys", "carry_out", "only_reads", "program_of"]
 

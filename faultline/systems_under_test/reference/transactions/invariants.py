@@ -14,6 +14,7 @@ from faultline.systems_under_test.patterns.data_partitioning.transaction_message
 from faultline.systems_under_test.patterns.data_partitioning.transaction_records import (
     Finished,
     LockGranted,
+    LocksAreBounded,
     LocksReleased,
     ParticipantStarted,
     Promised,
@@ -23,7 +24,6 @@ from faultline.systems_under_test.patterns.data_partitioning.transaction_records
     Wounded,
 )
 from faultline.systems_under_test.patterns.distributed_time.hybrid_clock import BEFORE_ALL, HybridTimestamp
-from faultline.systems_under_test.reference.transactional_kv.records import LocksAreBounded
 
 __all__ = [
     "DecisionsAgree",
@@ -33,7 +33,7 @@ __all__ = [
     "OneTimePerTransaction",
     "TheOlderWounds",
     "WaitsHaveAReason",
-    "transactional_kv_invariants",
+    "transaction_invariants",
 ]
 
 
@@ -240,7 +240,7 @@ def _told(end: Finished) -> str:
     return "was rolled back" if end.time is None else f"was committed under {end.time.wall_us}.{end.time.ticks}"
 
 
-def transactional_kv_invariants() -> list[Invariant]:
+def transaction_invariants() -> list[Invariant]:
     """Return new instances, for one run."""
     return [
         DecisionsAgree(),
