@@ -58,8 +58,8 @@ class GridSettings(MemberSettings, frozen=True):
         super().check()
         if self.partitions > _PARTITIONS_MAX:
             raise UsageError(
-                f"partitions={self.partitions} is above {_PARTITIONS_MAX}: the table has an entry for each partition, and"
-                " goes to all nodes.",
+                f"partitions={self.partitions} is above {_PARTITIONS_MAX}: the table has an entry for each partition"
+                " and goes to all nodes.",
                 "Lower partitions.",
             )
         if self.lease_us < 2 * self.heartbeat_interval_us:

@@ -31,7 +31,7 @@ from faultline.systems_under_test.reference.range_transactions.messages import R
 from faultline.systems_under_test.reference.transactions.messages import Reply
 from faultline.systems_under_test.reference.transactions.requests import REFUSED, ParticipantRequests, RequestTimes
 
-__all__ = ["RangeRequests", "SnapshotExecutor"]
+__all__ = ["RangeRequests", "ReadAnew", "SnapshotExecutor"]
 
 _RESTARTS_MAX = 20
 
@@ -67,6 +67,10 @@ class RangeRequests(ParticipantRequests):
         return [*snapshots.versions.versions(key), *([] if promised is None else [promised])]
 
 
+class ReadAnew(Exception):
+    """A version was met that cannot be placed: all keys must be read at its time."""
+
+
 class SnapshotExecutor(TransactionExecutor):
     """The executor of one client; `window_us` is how far above its time a read may doubt versions, 0 for not at all."""
 
@@ -85,18 +89,15 @@ class SnapshotExecutor(TransactionExecutor):
         self._time: HybridTimestamp | None = None
         self._limit_us = 0
         self._keys_read = 0
-        self._begins_anew = False
 
     def read_at_one_time(self, program: Callable[[], Program]) -> _Steps:
         """Carry out a transaction that only reads at one time, anew at a later one as often as that is needed."""
         self._time, self._limit_us = None, 0
         for _ in range(_RESTARTS_MAX):
-            self._keys_read, self._begins_anew = 0, False
+            self._keys_read = 0
             try:
                 return (yield from super().read_at_one_time(program))
-            except TransactionAborted:
-                if not self._begins_anew:
-                    raise
+            except ReadAnew:
                 self._trace.sometimes("read-restarted")
                 if self._keys_read:
                     self._trace.sometimes("read-restarted-over-several-keys")
@@ -120,9 +121,9 @@ class SnapshotExecutor(TransactionExecutor):
     def _read_at(self, node: NodeId, key: str, time: HybridTimestamp) -> _Steps:
         answer = yield Call(node, Verb.READ_AT, (key, time, self._limit_us))
         if answer.error == READ_AGAIN:
-            # Values of an earlier time must not stand beside one of this time, so the attempt ends for all keys.
-            self._time, self._begins_anew = answer.time, True
-            raise TransactionAborted
+            # Values of an earlier time must not stand beside one of this time.
+            self._time = answer.time
+            raise ReadAnew
         if answer.error is not None:
             raise TransactionAborted
         self._keys_read += 1
