@@ -58,8 +58,8 @@ class GridSettings(MemberSettings, frozen=True):
         super().check()
         if self.partitions > _PARTITIONS_MAX:
             raise UsageError(
-                f"The table has an entry for each partition and goes to all nodes: partitions={self.partitions} is above"
-                f" {_PARTITIONS_MAX}.",
+                f"The table has an entry for each partition and goes to all nodes: partitions={self.partitions} is"
+                f" above {_PARTITIONS_MAX}.",
                 "Lower partitions.",
             )
         if self.lease_us < 2 * self.heartbeat_interval_us:
