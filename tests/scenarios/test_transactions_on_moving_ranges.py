@@ -7,11 +7,16 @@ from typing import Any
 import pytest
 from range_transactions_driver import TransactionsOnRanges, carries, from_range
 
+from faultline.harness.world.ports import NodeId
+from faultline.systems_under_test.patterns.data_partitioning.transaction_client import Answer, Program, Read, Verb
 from faultline.systems_under_test.patterns.data_partitioning.transaction_messages import (
     PrepareTransaction,
     Vote,
 )
-from faultline.systems_under_test.reference.range_transactions.messages import ReadWithin
+from faultline.systems_under_test.patterns.distributed_time.hybrid_clock import HybridTimestamp
+from faultline.systems_under_test.reference.range_transactions.messages import READ_AGAIN, ReadWithin
+from faultline.systems_under_test.reference.range_transactions.reads import ReadAnew, SnapshotExecutor
+from faultline.testing.fake_ports import 
 
 WRITES = [["w", "a", 1], ["w", "m", 2], ["w", "z", 3]]
 
@@ -161,3 +166,16 @@ def test_a_read_of_several_keys_that_cannot_place_one_reads_all_of_them_anew(pla
         cluster.hand(*message)
     assert [value for _, _, value in cluster.ended(reads).value] == seen
     assert ("read-restarted-over-several-keys" in cluster.marks) == (not planted_bugs)
+
+
+def test_an_attempt_to_read_ends_at_the_first_version_that_cannot_be_placed() -> None:
+    def program() -> Program:
+        yield Read("a")
+        yield Read("m")
+
+    reader = SnapshotExecutor(lambda _: NodeId("n1"), 1, NodeId("n1"), window_us=100, trace=())
+    attempt = reader._snapshot(program())  # read_at_one_time begins anew where this raises
+    assert next(attempt).verb == Verb.READ_TIME
+    assert attempt.send(Answer(None, time=HybridTimestamp(10, 0))).verb == Verb.READ_AT
+    with pytest.raises(ReadAnew):
+        attempt.send(Answer(READ_AGAIN, time=HybridTimestamp(20, 0)))
