@@ -16,7 +16,7 @@ from faultline.systems_under_test.patterns.data_partitioning.transaction_message
 from faultline.systems_under_test.patterns.distributed_time.hybrid_clock import HybridTimestamp
 from faultline.systems_under_test.reference.range_transactions.messages import READ_AGAIN, ReadWithin
 from faultline.systems_under_test.reference.range_transactions.reads import ReadAnew, SnapshotExecutor
-from faultline.testing.fake_ports import 
+from faultline.testing.fake_ports import FakePorts
 
 WRITES = [["w", "a", 1], ["w", "m", 2], ["w", "z", 3]]
 
@@ -173,7 +173,7 @@ def test_an_attempt_to_read_ends_at_the_first_version_that_cannot_be_placed() ->
         yield Read("a")
         yield Read("m")
 
-    reader = SnapshotExecutor(lambda _: NodeId("n1"), 1, NodeId("n1"), window_us=100, trace=())
+    reader = SnapshotExecutor(lambda _: NodeId("n1"), 1, NodeId("n1"), window_us=100, trace=FakePorts())
     attempt = reader._snapshot(program())  # read_at_one_time begins anew where this raises
     assert next(attempt).verb == Verb.READ_TIME
     assert attempt.send(Answer(None, time=HybridTimestamp(10, 0))).verb == Verb.READ_AT
