@@ -19,8 +19,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 from deciding_messages import cases, deciding_messages, figures_of, tried
 
 SYSTEMS = (
-    "consistent-core", "coordinated-kv", "data-grid", "emergent-leader", "gossip", "partitioned-kv", "paxos-kv", "quorum-kv",
-    "quorum-register", "range-kv", "range-transactions", "timestamped-kv", "transactional-kv",
+    "consistent-core", "coordinated-kv", "data-grid", "emergent-leader", "gossip", "partitioned-kv", "paxos-kv",
+    "quorum-kv", "quorum-register", "range-kv", "range-transactions", "timestamped-kv", "transactional-kv",
 )  # fmt: skip
 
 
