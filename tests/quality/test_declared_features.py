@@ -44,14 +44,7 @@ UNUSED = {
     "partitioned-kv": OTHER_LOGS_AND_ELECTIONS
     | LEADER_KEYS
     | {"sessions-expired", "expired-session-refused", "discarded-request-refused"},
-    "coordinated-kv": OTHER_LOGS_AND_ELECTIONS
-    | LEADER_KEYS
-    | {
-        "hosts-already",
-        "late-host-partition-ignored",
-        "late-move-ignored",
-        "log-compacted",
-    },
+    "coordinated-kv": OTHER_LOGS_AND_ELECTIONS | LEADER_KEYS,
     "transactional-kv": COLLECTING | {"commands-batched", "lease-expired-read-refused"},
 }
 """Marks in modules that a system imports for something else: it builds nothing that reaches them."""

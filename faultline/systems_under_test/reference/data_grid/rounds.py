@@ -171,12 +171,12 @@ class Rounds:
 
     def _tell_changes(self, before: GridTable, table: GridTable) -> None:
         """Count the marks of what the table changes."""
-        sometimes = self._ports.trace.sometimes
-        sometimes("table-made")
+        trace = self._ports.trace
+        trace.sometimes("table-made")
         for old, new in zip(before.entries, table.entries, strict=False):
             if new.owner == AWAY:
-                sometimes("partition-away")
+                trace.sometimes("partition-away")
             elif new.generation != old.generation and not new.basis and old.basis:
-                sometimes("partition-begun-anew")
+                trace.sometimes("partition-begun-anew")
             elif old.owner not in (new.owner, AWAY):
-                sometimes("partition-moved" if old.owner in table.members else "backup-promoted")
+                trace.sometimes("partition-moved" if old.owner in table.members else "backup-promoted")
