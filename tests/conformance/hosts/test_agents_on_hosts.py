@@ -112,7 +112,7 @@ def test_an_agent_refuses_with_a_reason_and_is_sent_again_when_it_was_lost(hosts
             agent.ask("explode")
         assert agent.ask("step", wall_ns=10**9) is None
         assert agent.ask("clock")["wall_off_ns"] == 10**9
-        hosts.fleet["n1"].run("kill -KILL $(grep -lz [n]obody[.]agent /proc/[0-9]*/cmdline | cut -d/ -f3 | head -n 1)")
+        hosts.fleet["n1"].run("kill -KILL $(grep -lz [s]ilent[.]agent /proc/[0-9]*/cmdline | cut -d/ -f3 | head -n 1)")
         assert agent._program is not None
         agent._program.channel.status_event.wait(10)
         assert agent.ask("clock")["wall_off_ns"] == 0
