@@ -54,7 +54,7 @@ __all__ = [
     "weather_value",
 ]
 
-DRAWS_MAX = 200
+DRAWS_MAX = 1_000
 """The number of universes drawn for one seed before planning gives up: each may be refused."""
 
 WEATHER: dict[str, tuple[int | float | str, ...]] = {

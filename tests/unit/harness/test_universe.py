@@ -197,7 +197,7 @@ def test_a_mistake_of_the_request_is_told_as_such() -> None:
 
 
 def test_a_request_for_which_every_universe_is_refused_tells_the_last_refusal() -> None:
-    with pytest.raises(UsageError, match=r"None of 200 universes .* does not promise"):
+    with pytest.raises(UsageError, match=r"None of 1000 universes .* does not promise"):
         drawn(options={"read_mode": "stale"})
 
 
