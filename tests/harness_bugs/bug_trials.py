@@ -34,15 +34,15 @@ import faultline.cli.single_run
 import faultline.reports.run_page  # noqa: F401 – all of these once, and not in each trial
 from faultline.registry import resolve
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.append(str(ROOT / "tools"))
-from forks import lines_of_fork  # noqa: E402 – it is a tool, found on the path just added
+sys.path.append(str(Path(__file__).resolve().parents[2] / "tools"))
+from forks import lines_of_fork
 
 __all__ = ["Noticed", "trial"]
 
 Noticed = dict[str, str]
 """The message of each scenario that failed, by its name."""
 
+ROOT = Path(__file__).resolve().parents[2]
 _SILENCE_S = 60
 _PLANTING = "planting"
 _NO_END = "It did not end."
