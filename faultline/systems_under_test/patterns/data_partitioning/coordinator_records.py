@@ -1,12 +1,13 @@
-"""The records that a coordinator of two-phase commit writes, and the log that it needs.
+"""The records that a coordinator of two-phase commit writes, the log that it needs, and the bytes of records.
 
 Source: Patterns of Distributed Systems ch. 21.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from enum import Enum
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 
@@ -18,10 +19,13 @@ __all__ = [
     "CoordinatorRecord",
     "KeyAdded",
     "NumbersForgotten",
+    "RecordCodec",
     "RecordLog",
     "StatusChanged",
     "TransactionStatus",
 ]
+
+_Record = TypeVar("_Record")
 
 
 class RecordLog(Protocol):
@@ -32,6 +36,24 @@ class RecordLog(Protocol):
 
     def flush(self) -> None:
         """Hold back messages that are sent from now on until all records are durable."""
+
+
+class RecordCodec(Generic[_Record]):
+    """The bytes of records of one kind, each in an entry of a log, or all together in a snapshot."""
+
+    def __init__(self, kind: Any) -> None:
+        """Encode and decode records of `kind`, a record type or a union of them."""
+        self.encode: Callable[[_Record], bytes] = msgspec.msgpack.Encoder().encode
+        self.decode: Callable[[bytes], _Record] = msgspec.msgpack.Decoder(kind).decode
+        self._decode_all: Callable[[bytes], list[_Record]] = msgspec.msgpack.Decoder(list[kind]).decode
+
+    def encode_all(self, records: Iterable[_Record]) -> bytes:
+        """Return the state that these records lead to, as it stands in a snapshot."""
+        return msgspec.msgpack.encode(list(records))
+
+    def decode_all(self, state: bytes) -> list[_Record]:
+        """Return the records of a snapshot. Raise `msgspec.MsgspecError` for bytes that are none."""
+        return self._decode_all(state)
 
 
 class TransactionStatus(Enum):

@@ -6,11 +6,9 @@ A snapshot of the state is a shorter log that leads to the same state, so `repla
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import msgspec
 
-from faultline.systems_under_test.patterns.data_partitioning.coordinator_records import CoordinatorRecord
+from faultline.systems_under_test.patterns.data_partitioning.coordinator_records import CoordinatorRecord, RecordCodec
 from faultline.systems_under_test.patterns.data_partitioning.key_range_partitions import Partition
 from faultline.systems_under_test.patterns.data_partitioning.range_table import (
     HostPartition,
@@ -20,16 +18,13 @@ from faultline.systems_under_test.patterns.data_partitioning.range_table import 
 from faultline.systems_under_test.reference.range_transactions.messages import InstallRange, RangeRecord
 
 __all__ = [
+    "RECORDS",
     "DropRange",
     "GenerationSeen",
     "InRange",
     "LeavingRange",
     "Record",
     "StoreRecord",
-    "decode_record",
-    "decode_state",
-    "encode_record",
-    "encode_state",
 ]
 
 
@@ -68,26 +63,5 @@ StoreRecord = (
 Record = CoordinatorRecord | StoreRecord
 """All kinds of records in a log of `range-transactions`."""
 
-_ENCODER = msgspec.msgpack.Encoder()
-_DECODER: msgspec.msgpack.Decoder[Record] = msgspec.msgpack.Decoder(Record)
-_STATE_DECODER: msgspec.msgpack.Decoder[list[Record]] = msgspec.msgpack.Decoder(list[Record])
-
-
-def encode_record(record: Record) -> bytes:
-    """Return the data of a log entry."""
-    return _ENCODER.encode(record)
-
-
-def decode_record(data: bytes) -> Record:
-    """Return the record in the data of a log entry."""
-    return _DECODER.decode(data)
-
-
-def encode_state(records: Iterable[Record]) -> bytes:
-    """Return the state that these records lead to, as it stands in a snapshot."""
-    return _ENCODER.encode(list(records))
-
-
-def decode_state(state: bytes) -> list[Record]:
-    """Return the records of a snapshot. Raise `msgspec.MsgspecError` for bytes that are none."""
-    return _STATE_DECODER.decode(state)
+RECORDS: RecordCodec[Record] = RecordCodec(Record)
+"""The bytes of these records."""

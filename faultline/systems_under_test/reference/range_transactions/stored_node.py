@@ -16,15 +16,10 @@ from faultline.systems_under_test.patterns.data_replication.compacted_log import
 from faultline.systems_under_test.reference.range_transactions.node import RangeTransactionsNode
 from faultline.systems_under_test.reference.range_transactions.options import RangeTransactionSettings
 from faultline.systems_under_test.reference.range_transactions.parts import Parts
-from faultline.systems_under_test.reference.range_transactions.records import (
-    Record,
-    decode_record,
-    decode_state,
-    encode_record,
-    encode_state,
-)
+from faultline.systems_under_test.reference.range_transactions.records import RECORDS, Record
 from faultline.systems_under_test.reference.ranges.coordinator import RangeCoordinator
 from faultline.systems_under_test.reference.ranges.messages import PartitionReady
+from faultline.systems_under_test.reference.transactions.compacted_records import CompactedRecords
 
 __all__ = ["StoredNode", "TableCoordinator"]
 
@@ -57,27 +52,15 @@ class TableCoordinator(RangeCoordinator):
                 return
 
 
-class _OwnLog:
-    """The records in a log that shortens itself: implements `RecordLog`."""
-
-    def __init__(self, log: CompactedLog) -> None:
-        self._log = log
-        self.flush = log.flush
-
-    def append(self, record: Record) -> None:
-        self._log.append(encode_record(record))
-
-
 class StoredNode(RangeTransactionsNode):
     """One node: implements `Node` over its ports."""
 
     def __init__(
         self, ports: Ports, members: tuple[NodeId, ...], settings: RangeTransactionSettings, parts: Parts
     ) -> None:
-        self._disk = CompactedLog(
-            ports.storage, settings.snapshot_every_entries, on_due=lambda: self._enter(self._compact)
-        )
-        super().__init__(ports, members[0], settings, parts, _OwnLog(self._disk))
+        log = CompactedLog(ports.storage, settings.snapshot_every_entries, on_due=lambda: self._enter(self._compact))
+        self._disk: CompactedRecords[Record] = CompactedRecords(log, RECORDS)
+        super().__init__(ports, members[0], settings, parts, self._disk)
         self.table_coordinator = TableCoordinator(ports, members, settings) if ports.node_id == members[0] else None
         if self.table_coordinator is not None:
             self.handlers |= {**self.table_coordinator.handlers, PartitionReady: self._handle_ready}
@@ -86,8 +69,7 @@ class StoredNode(RangeTransactionsNode):
         """Recover the table, if it is kept here, then coordinator and ranges; bring open transactions to an end."""
         if self.table_coordinator is not None:
             self.table_coordinator.start()
-        state, entries = self._disk.recover()
-        for record in (*(decode_state(state) if state is not None else ()), *map(decode_record, entries)):
+        for record in self._disk.recover():
             self.replay(record)
         self.serve()
 
@@ -100,4 +82,4 @@ class StoredNode(RangeTransactionsNode):
     def _compact(self) -> None:
         self.ports.trace.sometimes("log-compacted")
         self.forget_what_is_over()
-        self._disk.compact(encode_state(self.records()))
+        self._disk.compact(self.records())

@@ -51,13 +51,7 @@ from faultline.systems_under_test.reference.transactional_kv.group_ports import 
 from faultline.systems_under_test.reference.transactional_kv.groups import GroupRoutes
 from faultline.systems_under_test.reference.transactional_kv.node import Parts, TransactionalKvNode
 from faultline.systems_under_test.reference.transactional_kv.options import TransactionSettings
-from faultline.systems_under_test.reference.transactional_kv.records import (
-    Record,
-    decode_record,
-    decode_state,
-    encode_record,
-    encode_state,
-)
+from faultline.systems_under_test.reference.transactional_kv.records import RECORDS, Record
 
 __all__ = ["GroupParts", "GroupReplica", "LeaderCompaction", "ReplicatedRecords"]
 
@@ -78,7 +72,7 @@ class ReplicatedRecords:
         self._unsent: list[bytes] = []
 
     def append(self, record: Record) -> None:
-        self._unsent.append(encode_record(record))
+        self._unsent.append(RECORDS.encode(record))
 
     def flush(self) -> None:
         """Send the records to all members, as one batch."""
@@ -260,7 +254,7 @@ class GroupReplica:
 
     def _replay(self, entry: LogEntry) -> None:
         if entry.kind == DATA:
-            self.node.replay(decode_record(entry.data))
+            self.node.replay(RECORDS.decode(entry.data))
 
     @property
     def generation(self) -> int:
@@ -286,11 +280,11 @@ class GroupReplica:
     def snapshot(self) -> bytes:
         """Return the node's records, without the transactions that ended long ago."""
         self.node.forget_what_is_over()
-        return encode_state(self.node.records())
+        return RECORDS.encode_all(self.node.records())
 
     def restore(self, state: bytes) -> None:
         """Replace the state by that of a snapshot. Raise `msgspec.MsgspecError` for bytes that are none."""
-        records = decode_state(state)
+        records = RECORDS.decode_all(state)
         self.leadership.close()
         self._stand_by()
         for record in records:

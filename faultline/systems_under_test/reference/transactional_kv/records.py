@@ -10,11 +10,9 @@ data.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import msgspec
 
-from faultline.systems_under_test.patterns.data_partitioning.coordinator_records import CoordinatorRecord
+from faultline.systems_under_test.patterns.data_partitioning.coordinator_records import CoordinatorRecord, RecordCodec
 from faultline.systems_under_test.patterns.data_partitioning.transaction_records import (
     Ceiling,
     Finished,
@@ -24,13 +22,10 @@ from faultline.systems_under_test.patterns.data_partitioning.transaction_records
 )
 
 __all__ = [
+    "RECORDS",
     "OracleLimit",
     "Record",
     "TimeGiven",
-    "decode_record",
-    "decode_state",
-    "encode_record",
-    "encode_state",
 ]
 
 
@@ -49,26 +44,5 @@ class TimeGiven(msgspec.Struct, frozen=True):
 Record = CoordinatorRecord | PendingValue | Prepared | Finished | Ceiling | VersionKept | OracleLimit
 """All kinds of records in a log of `transactional-kv`."""
 
-_ENCODER = msgspec.msgpack.Encoder()
-_DECODER: msgspec.msgpack.Decoder[Record] = msgspec.msgpack.Decoder(Record)
-_STATE_DECODER: msgspec.msgpack.Decoder[list[Record]] = msgspec.msgpack.Decoder(list[Record])
-
-
-def encode_record(record: Record) -> bytes:
-    """Return the data of a log entry."""
-    return _ENCODER.encode(record)
-
-
-def decode_record(data: bytes) -> Record:
-    """Return the record in the data of a log entry."""
-    return _DECODER.decode(data)
-
-
-def encode_state(records: Iterable[Record]) -> bytes:
-    """Return the state that these records lead to, as it stands in a snapshot."""
-    return _ENCODER.encode(list(records))
-
-
-def decode_state(state: bytes) -> list[Record]:
-    """Return the records of a snapshot. Raise `msgspec.MsgspecError` for bytes that are none."""
-    return _STATE_DECODER.decode(state)
+RECORDS: RecordCodec[Record] = RecordCodec(Record)
+"""The bytes of these records."""
