@@ -50,7 +50,7 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
         """Return the objects whose contents the operation shows when it succeeds."""
         if f not in self.reads:
             return ()
-        return _objects(key, value, reads=True) if f == "txn" else (self._object(key),)
+        return _objects(key, value, reads=True) if f == "txn" else (None if self.whole else key,)
 
     def write_set(self, f: str, key: Object, value: Any) -> Iterable[Object]:
         """Return the objects that the operation changes when it succeeds."""
@@ -58,10 +58,7 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
             return _objects(key, value, reads=False)
         if f in self.reads if self.writes is None else f not in self.writes:
             return ()
-        return (self._object(key),)
-
-    def _object(self, key: Object) -> Object:
-        return None if self.whole else key
+        return (None if self.whole else key,)
 
 
 USUAL_ACCESS = Access()

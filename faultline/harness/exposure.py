@@ -8,6 +8,7 @@ object was lost, no checker could have seen it.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Iterable, Mapping
 
 import msgspec
@@ -43,7 +44,7 @@ class OperationsInFlight:
     def __init__(self, history: History) -> None:
         end_us = history.end_us()
         self._invoked = sorted(history.invoke_us)
-        self._completed = sorted(end_us if each == OPEN else each for each in history.complete_us)
+        self._completed = sorted([end_us if each == OPEN else each for each in history.complete_us])
 
     def during(self, start_us: int, stop_us: int) -> int:
         """Return how many operations were invoked by `stop_us` and had not completed before `start_us`."""
@@ -130,13 +131,13 @@ class Exposure(msgspec.Struct, frozen=True, kw_only=True):
 def exposure(record: RunRecord, access: Access, features: Iterable[str] = ()) -> Exposure:
     """Return the ledger of `record`, a run of a workload with `access` on a system that declares `features`."""
     history = record.history
-    outcomes = history.outcome
     written = _last_written_us(history, access)
     unread = _unread(written, history, access, record.healed_us)
-    ok, fail = outcomes.count("ok"), outcomes.count("fail")
-    unanswered = sum(
-        outcome == "fail" and error in UNANSWERED for outcome, error in zip(outcomes, history.error, strict=True)
+    ok, fail = history.outcome.count("ok"), history.outcome.count("fail")
+    failures = Counter(
+        error for outcome, error in zip(history.outcome, history.error, strict=True) if outcome == "fail"
     )
+    unanswered = sum(failures[error] for error in UNANSWERED)
     return Exposure(
         operations=len(history),
         ok=ok,
@@ -221,16 +222,16 @@ def _last_written_us(history: History, access: Access) -> dict[str | None, int]:
 
 
 def _unread(written: Mapping[str | None, int], history: History, access: Access, healed_us: int) -> list[str | None]:
-    last_read_us = _last_read_us(history, access)
+    last_read_us = _last_read_us(history, access, healed_us)
     return [each for each, written_us in written.items() if last_read_us.get(each, -1) < max(healed_us, written_us)]
 
 
-def _last_read_us(history: History, access: Access) -> dict[str | None, int]:
-    """Return for each object that was read when the last answered read of it was invoked."""
+def _last_read_us(history: History, access: Access, since_us: int) -> dict[str | None, int]:
+    """Return for each object that was read since then when the last answered read of it was invoked."""
     columns = zip(history.f, history.key, history.value, history.outcome, history.invoke_us, strict=True)
     read: dict[str | None, int] = {}
     for f, key, value, outcome, invoke_us in columns:
-        if outcome == "ok":
+        if invoke_us >= since_us and outcome == "ok":
             for each in access.read_set(f, key, value):
                 read[each] = max(invoke_us, read.get(each, 0))
     return read

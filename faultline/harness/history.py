@@ -13,6 +13,7 @@ operation that never completed has `complete_index == OPEN` and counts as `info`
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from operator import attrgetter
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -116,6 +117,7 @@ class _StoredLine(msgspec.Struct, frozen=True, gc=False):
 
 
 _EventLine = _InvocationLine | _CompletionLine | _FaultLine
+_ENCODER = msgspec.json.Encoder()
 
 
 class History:
@@ -252,7 +254,7 @@ class History:
 
     def to_jsonl(self) -> bytes:
         """Return the whole history as the bytes of `history.jsonl`."""
-        return b"".join(map(_encoded, self._lines()))
+        return _ENCODER.encode_lines(self._lines())
 
     def digest(self) -> str:
         """Return the SHA-256 of `to_jsonl`, in hexadecimal: equal digests mean the same execution."""
@@ -306,10 +308,11 @@ class History:
             self.complete(rows.pop(process), outcome, event.time_us)
 
     def _lines(self) -> list[_EventLine]:
-        lines: list[_EventLine] = [self._invocation(row) for row in range(len(self))]
-        lines += [self._completion(row) for row in range(len(self)) if self.complete_index[row] != OPEN]
+        rows = range(len(self))
+        lines: list[_EventLine] = list(map(self._invocation, rows))
+        lines += [self._completion(row) for row in rows if self.complete_index[row] != OPEN]
         lines += map(_fault_line, self.faults)
-        return sorted(lines, key=_index)
+        return sorted(lines, key=attrgetter("index"))
 
     def _invocation(self, row: int) -> _InvocationLine:
         return _InvocationLine(
@@ -352,12 +355,5 @@ def _fault_line(event: FaultEvent) -> _FaultLine:
     return _FaultLine(event.index, event.time_us, "info", "nemesis", event.f, event.value)
 
 
-def _index(line: _EventLine) -> int:
-    return line.index
-
-
-_encode = msgspec.json.Encoder().encode
-
-
 def _encoded(line: _EventLine) -> bytes:
-    return _encode(line) + b"\n"
+    return _ENCODER.encode(line) + b"\n"

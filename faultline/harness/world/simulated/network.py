@@ -40,8 +40,8 @@ class Link:
     """One directed link. Every message of a run passes here, so its state is at hand and the healthy way is short."""
 
     __slots__ = (
-        "_broken_us", "_deliver", "_latency_us", "_reset_salt", "_salt", "_scheduler", "_span_us", "_stale_salt",
-        "_traffic", "cut", "last_arrival_us", "plain", "quality", "source", "target",
+        "_broken_us", "_deliver", "_latency_us", "_lost_below", "_repeated_below", "_reset_salt", "_salt", "_scheduler",
+        "_span_us", "_stale_salt", "_traffic", "cut", "last_arrival_us", "plain", "quality", "source", "target",
     )  # fmt: skip
 
     def __init__(
@@ -50,8 +50,8 @@ class Link:
         self._traffic = network
         self._scheduler = network.scheduler
         self._salt = salt(network.seed, "link", source, target)
-        self._stale_salt = salt(network.seed, "stale", source, target) if network.stale else 0
-        self._reset_salt = salt(network.seed, "reset", source, target) if network.resets else 0
+        self._stale_salt = salt(network.seed, "stale", source, target) if network.stale_below else 0
+        self._reset_salt = salt(network.seed, "reset", source, target) if network.resets_below else 0
         self._latency_us = latency_us
         self._span_us = span_us
         self._deliver = deliver
@@ -60,8 +60,16 @@ class Link:
         self.last_arrival_us = 0
         self._broken_us = -1
         self.cut = False
-        self.quality = _HEALTHY
-        self.plain = network.is_plain
+        self.set_quality(_HEALTHY)
+
+    def set_quality(self, quality: LinkQuality) -> None:
+        """Be of this quality, on top of the weather, from now on."""
+        weather = self._traffic.weather
+        self.quality = quality
+        self.plain = quality == _HEALTHY and self._traffic.is_plain
+        # A draw is compared with these for every message, so the products are taken once.
+        self._lost_below = (quality.loss + weather.loss) * DRAW_RANGE
+        self._repeated_below = (quality.duplicate + weather.duplicate) * DRAW_RANGE
 
     def send(self, message: Any) -> None:
         """Put `message` on the link."""
@@ -73,12 +81,15 @@ class Link:
         arrival_us = now_us + self._latency_us
         arrival_us += (((((mixed ^ (mixed >> 29)) * SECOND_ODD) & MASK) >> 40) * self._span_us) >> 24
         if not self.plain:
-            if self._happens(0x10, now_us, self.quality.loss + self._traffic.weather.loss):
+            if self._lost_below and draw(self._salt ^ 0x10, now_us) < self._lost_below:
                 self._traffic.note(self, message, now_us, -1)
                 return
-            if self._stale_salt and self._comes_stale(message, now_us):
+            is_stale = self._stale_salt and draw(self._stale_salt, now_us) < self._traffic.stale_below
+            if is_stale and self._becomes_stale(message, now_us):
                 return
-            arrival_us += self.quality.delay_us + (draw(self._salt ^ 0x80, now_us) * self.quality.jitter_us >> 24)
+            quality = self.quality
+            if quality is not _HEALTHY:
+                arrival_us += quality.delay_us + (draw(self._salt ^ 0x80, now_us) * quality.jitter_us >> 24)
         if arrival_us < self.last_arrival_us:
             arrival_us = self.last_arrival_us
         self.last_arrival_us = arrival_us
@@ -86,10 +97,10 @@ class Link:
         heappush(scheduler.heap, (arrival_us, sequence, self.arrive, (message, now_us)))
         if self.plain:
             return
-        if self._happens(0x20, now_us, self.quality.duplicate + self._traffic.weather.duplicate):
+        if self._repeated_below and draw(self._salt ^ 0x20, now_us) < self._repeated_below:
             later_us = arrival_us + (draw(self._salt ^ 0x40, now_us) * _DUPLICATE_AFTER_US_MAX >> 24)
             scheduler.at(later_us, self.arrive, message, now_us)
-        if self._reset_salt and draw(self._reset_salt, now_us) < self._traffic.resets * DRAW_RANGE:
+        if self._reset_salt and draw(self._reset_salt, now_us) < self._traffic.resets_below:
             scheduler.at(uniform(self._reset_salt ^ 1, now_us, now_us, arrival_us), self.reset)
 
     def arrive(self, message: Any, send_us: int) -> None:
@@ -116,10 +127,8 @@ class Link:
         for link in self._traffic.connection_of(self):
             link._broken_us = self._scheduler.now_us
 
-    def _comes_stale(self, message: Any, now_us: int) -> bool:
-        """Make the message stale if the weather says so. Return whether it does not come in its place as well."""
-        if draw(self._stale_salt, now_us) >= self._traffic.stale * DRAW_RANGE:
-            return False
+    def _becomes_stale(self, message: Any, now_us: int) -> bool:
+        """Let the message arrive late. Return whether it does not come in its place as well."""
         later_us = now_us + uniform(self._stale_salt ^ 1, now_us, *STALE_US)
         self._scheduler.at(later_us, self.arrive_stale, message, now_us)
         return draw(self._stale_salt ^ 2, now_us) < DRAW_RANGE // 2
@@ -130,15 +139,13 @@ class Link:
         host = getattr(self._deliver, "__self__", None)
         return not self.cut and host is not None and host.node is not None
 
-    def _happens(self, variant: int, now_us: int, probability: float) -> bool:
-        return probability > 0 and draw(self._salt ^ variant, now_us) < probability * DRAW_RANGE
-
 
 class SimulatedNetwork:
     """All links of one world. Participants register by name with the function that takes their messages.
 
-    `records` keeps every message when it is a list; `sent` counts them, lost ones included. `stale` and `resets` are
-    the shares of the weather; `is_plain` tells that it loses, repeats and delays no message.
+    `records` keeps every message when it is a list; `sent` counts them, lost ones included. `stale_below` and
+    `resets_below` are the draws at which the weather makes a message stale or resets its connection, 0 where it does
+    not; `is_plain` tells that it loses, repeats and delays no message.
     """
 
     def __init__(
@@ -148,9 +155,9 @@ class SimulatedNetwork:
         self.weather = weather
         self.seed = seed
         self.sent = 0
-        self.stale = weather.stale or 0.0
-        self.resets = weather.reset or 0.0
-        self.is_plain = not (weather.loss or weather.duplicate or self.stale or self.resets)
+        self.stale_below = (weather.stale or 0.0) * DRAW_RANGE
+        self.resets_below = (weather.reset or 0.0) * DRAW_RANGE
+        self.is_plain = not (weather.loss or weather.duplicate or self.stale_below or self.resets_below)
         self.records: list[MessageRecord] | None = [] if record else None
         self._nodes = frozenset(nodes)
         self._receivers: dict[str, Deliver] = {}
@@ -186,9 +193,7 @@ class SimulatedNetwork:
         return self._require(source, target).cut
 
     def set_quality(self, source: str, target: str, quality: LinkQuality) -> None:
-        link = self._require(source, target)
-        link.quality = quality
-        link.plain = quality == _HEALTHY and self.is_plain
+        self._require(source, target).set_quality(quality)
 
     def quality(self, source: str, target: str) -> LinkQuality:
         return self._require(source, target).quality
