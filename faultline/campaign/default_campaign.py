@@ -34,11 +34,11 @@ __all__ = [
 BROAD_FAULT_SETS = (
     *("leadership", "durability", "clocks", "skew", "retries", "restarts", "all"),
     *("partition", "kill", "pause", "packet"),
-    *("power-cycles", "disk", "fsync"),
+    *("power-cycles", "disk", "fsync", "corruption"),
 )
 """The fault sets of the strong campaign; one whose faults are all in another that is covered too is left out.
 
-Disks that damage data are not among them: few systems promise to notice a changed byte.
+`corruption` is for systems that promise to notice a changed byte. No system promises to notice other damage of disks.
 """
 
 _BUGS = ("", "+*")
