@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -39,6 +41,16 @@ def test_a_page_has_the_problem_the_code_the_invariants_and_what_breaks_them(pat
         if bug.pattern == pattern.slug
     ]
     assert [name for name in planted if f"- [`{name}`]" not in page] == []
+
+
+def test_the_planted_bugs_that_modules_name_can_be_planted() -> None:
+    systems = evidence.reference_systems()
+    known = {bug.name for system in systems for bug in evidence.bugs(system)} | {system.name for system in systems}
+    for pattern in IMPLEMENTED:
+        text = inspect.getdoc(import_module(f"faultline.systems_under_test.{pattern.module}"))
+        section = re.search(r"\*Planted bugs\.\* (.*?)\n\n", text, re.DOTALL)
+        assert section, pattern.module
+        assert set(re.findall(r"`([a-z]+(?:-[a-z]+)+)`", section[1])) <= known, pattern.module
 
 
 def test_every_pattern_has_its_diagrams_recorded_as_the_command_prints_them() -> None:

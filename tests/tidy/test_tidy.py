@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from functools import cache
+from pathlib import PurePosixPath
 from urllib.parse import unquote
 
 from tidy_bans import (
@@ -54,6 +55,7 @@ PROGRAMS = (
 )
 VOICE_ROOMS = ("benchmarks/", "examples/", "faultline/", "tools/")
 PATTERN_ROW = re.compile(r"^\| \[[^]]+\]\((faultline/[^)]+\.py)\)", re.MULTILINE)
+NAMED_FILE = re.compile(r"`((?:benchmarks|faultline|tools)/[\w./-]+)`")
 MARKDOWN_LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
 
 
@@ -180,6 +182,17 @@ def test_links_between_documents_lead_somewhere() -> None:
         if path.suffix == ".md"
         for target in MARKDOWN_LINK.findall(path.read_text(encoding="utf-8"))
         if "://" not in target and not (path.parent / unquote(target)).exists()
+    ]
+    _assert_none(broken)
+
+
+def test_every_file_that_a_document_names_exists() -> None:
+    # A name in capitals stands for another one; an example's documents name its own files.
+    broken = [
+        f"{path.relative_to(ROOT)} names {name}, which does not exist"
+        for path in (*sorted((ROOT / "docs").rglob("*.md")), *sorted(ROOT.glob("*.md")))
+        for name in NAMED_FILE.findall(path.read_text(encoding="utf-8"))
+        if not re.search(r"\b[A-Z]+\b", PurePosixPath(name).stem) and not (ROOT / name).exists()
     ]
     _assert_none(broken)
 

@@ -55,8 +55,8 @@ TPC-I2 to TPC-I9; TPC-R44 and TPC-S18 over changes of leaders.
 `locks-released-before-apply`, `snapshot-ignores-prepared`, `own-prepare-time`, `clock-ignores-reads`, `late-put-locks`,
 `commit-replayed`, `ids-not-durable`; of replicated partitions `vote-before-replication`, `decision-before-replication`,
 `serves-when-elected`, `locks-not-taken-over`, `deposed-leader-lets-go`, `deposed-leader-answers`,
-`participants-by-address`, `stamped-when-replayed`; `write-lock-downgraded` is a subclass in the tests, as no run can
-show it.
+`participants-by-address`, `stamped-when-replayed`. That reading downgrades a write lock is a subclass in the tests, as
+no run can show it.
 
 Sources: Patterns of Distributed Systems ch. 21; Gray, "Notes on Data Base Operating Systems" (1978); Mohan, Lindsay and
 Obermarck, "Transaction Management in the R* Distributed Database Management System" (TODS 1986) for presumed abort.

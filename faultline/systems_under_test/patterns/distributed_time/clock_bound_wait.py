@@ -29,7 +29,8 @@ server reads its clock again instead of sleeping for a fixed time.
 *Checkers.* Linearizability; invariants CBW-I1, CBW-I3.
 
 *Planted bugs.* `no-write-wait`, `answer-before-wait`, `store-before-wait`, `stamp-earliest`, `no-pending-check`,
-`no-read-wait`, `window-too-small`, `sleep-instead-of-clock`.
+`no-read-wait`, `window-too-small`; of transactions on ranges `no-commit-wait`, `locks-released-before-the-wait`,
+`restart-of-one-key`.
 
 Sources: Patterns of Distributed Systems ch. 24; Corbett et al., "Spanner: Google's Globally-Distributed Database" (OSDI
 2012) §3 and §4.2 (TrueTime, commit wait); CockroachDB's and YugabyteDB's uncertainty intervals are read restarts.

@@ -13,9 +13,9 @@ receiver, single socket channel, request batch, request pipeline. `raft.server` 
 stand on the same servers: `coordination-service` with leases and watches, `follower-reads` with versions and
 follower reads.
 
-*Invariants.* See `invariants`: LDR-I1 to LDR-I3, GEN-I1, GEN-I2, LOG-I1, LOG-I2, LOG-I7, LOG-R14,
-HWM-I1, HWM-I5; `session_invariants`: IDR-I1 to IDR-I4; `storage_invariants`: WAL-I1, WAL-I3, SEG-I2, LWM-I1 to LWM-I5;
-`replicated_log_invariants`: LOG-I3, LOG-I5, LOG-I8, LOG-R15, HWM-I2, HWM-I3; `wire_invariants`: SC-I3, RP-I3.
+*Invariants.* Those of the servers in `raft.invariants`: of terms, votes and the log in `agreement` and
+`replicated_log`, of leaders in `leadership`, of clients' sessions in `sessions`, of files in `storage`, of requests on
+their way in `communication`; and SC-I3 and RP-I3 in `wire_invariants`.
 
 *Tolerates.* Any minority of servers crashed, paused or cut off, and everything a network does to messages; clocks of
 any kind in the read modes `read-index` and `log`.
@@ -29,12 +29,9 @@ the order of updates per server; its stale reads are expected.
 
 *Checkers.* Linearizability per key; the invariants.
 
-*Planted bugs.* See `planted_bugs`: `stale-read`, `ack-before-quorum`, `ack-before-fsync`, `vote-twice`,
-`commit-old-generation`, `no-duplicate-detection`, `wall-clock-lease`, `no-truncate-on-conflict`; of communication
-`no-in-flight-limit`, `places-not-released`, `batch-without-linger-timer`, `oversize-blocks-batch`,
-`ack-batch-before-flush`, `late-answer-taken`; those of the log, the mark and the reads in
-`replicated_log_planted_bugs`, those of log files and snapshots in `storage_planted_bugs` and `disk_planted_bugs`, those
-of the wire in `wire_planted_bugs`.
+*Planted bugs.* See `planted_bugs`, for the servers as a whole and their communication, and a module each for the log
+with its mark and reads (`replicated_log_planted_bugs`), elections, the collecting leader, sessions, log files and
+snapshots (`storage_planted_bugs`), disks and the wire.
 
 Variants: `find_leader=forward`, where servers pass requests on (`forwarding`); `wire=channel`, a setting behind
 `tuning`, where servers and clients talk over channels (`wire`); the read modes; elections.
