@@ -159,10 +159,12 @@ class CampaignFolder:
 def create_campaign_folder(store: Path, plan: CampaignPlan, name: str | None) -> CampaignFolder:
     """Make a new folder for a campaign, called `name`, else after the plan and its digest, numbered if that is taken.
 
-    Raise UsageError when `name` is no plain file name, or taken; HarnessError when the store cannot be written.
+    Raise UsageError when the name is no plain file name, or taken; HarnessError when the store cannot be written.
     """
-    if name is not None and (name in ("", ".", "..") or "/" in name or "\0" in name):
-        raise UsageError(f"A campaign cannot be called {name!r}.", "Use a plain name without slashes.")
+    asked = plan.name if name is None else name
+    # Spark takes a colon in the name of a folder for the end of a scheme.
+    if asked in ("", ".", "..") or any(character in asked for character in "/:\0"):
+        raise UsageError(f"A campaign cannot be called {asked!r}.", "Use a plain name without slashes and colons.")
     paths = [store / "campaigns" / name] if name else numbered_folders(store, f"{plan.name}-{plan.digest()[:8]}")
     try:
         (store / "campaigns").mkdir(parents=True, exist_ok=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
+import msgspec
 import pytest
 from campaign_fakes import fake_engine, fake_plan
 
@@ -31,10 +32,12 @@ def test_a_given_name_is_used_once_and_a_second_campaign_of_it_is_refused(tmp_pa
     assert [path.name for path in (tmp_path / "campaigns").iterdir()] == ["nightly"]
 
 
-@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "../up", "a\0b"])
-def test_a_name_that_leads_elsewhere_is_refused(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "../up", "a\0b", "a:b"])
+def test_a_name_that_is_no_plain_one_is_refused_as_option_and_in_a_plan(tmp_path: Path, name: str) -> None:
     with pytest.raises(UsageError, match="cannot be called"):
         create_campaign_folder(tmp_path, fake_plan(), name)
+    with pytest.raises(UsageError, match="cannot be called"):
+        create_campaign_folder(tmp_path, msgspec.structs.replace(fake_plan(), name=name), None)
     assert list(tmp_path.iterdir()) == []
 
 
