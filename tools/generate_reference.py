@@ -168,13 +168,17 @@ def pattern_table(patterns: Sequence[Entry]) -> str:
 def _pattern_row(entry: Mapping[str, Any]) -> str:
     name = f"[{entry['name']}]({_module_path(entry['module'])})" if entry["module"] else entry["name"]
     promise = entry["promise"].partition(": ")[2] or entry["status"]
-    variants = dict.fromkeys(_variant(name.split(" ")[1], option) for name, option in entry["variants"].items())
-    figures = figures_line(entry["detection"])
-    return f"| {name}, ch. {entry['chapter']}: {promise} | {'; '.join(variants) or '–'} | {figures} |"
+    variants = "; ".join(_variants(entry["variants"])) or "–"
+    return f"| {name}, ch. {entry['chapter']}: {promise} | {variants} | {figures_line(entry['detection'])} |"
 
 
-def _variant(name: str, option: Mapping[str, Any]) -> str:
-    return f"{name}: {', '.join(option['values'])}" if option["values"][0].islower() else name
+def _variants(options: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Return each option once, with the values that it has in any system; without values, if it is a number or text."""
+    values: dict[str, dict[str, None]] = {}
+    for place, option in options.items():
+        choices = option["values"] if option["values"][0].islower() else ()
+        values.setdefault(place.split(" ")[1], {}).update(dict.fromkeys(choices))
+    return [f"{name}: {', '.join(choices)}" if choices else name for name, choices in values.items()]
 
 
 def _module_path(module: str) -> str:
