@@ -18,6 +18,7 @@ __all__ = [
     "cell_sentence",
     "exposure_sentence",
     "faults_sentence",
+    "in_short",
     "listed",
     "marks_sentence",
     "never_reached",
@@ -26,6 +27,9 @@ __all__ = [
     "sensitivity_sentences",
     "signature_sentence",
 ]
+
+_FAULT_SETS_IN_A_NAME = 3
+"""The most fault sets that the name of a cell tells on a terminal."""
 
 
 def percent(rate: float) -> str:
@@ -166,3 +170,17 @@ def never_reached(marks: Iterable[Mapping[str, Any]]) -> list[str]:
         if not mark["runs"]:
             missed.setdefault(mark["cell"], []).append(mark["mark"])
     return [f"{cell}: never reached {', '.join(names)}." for cell, names in missed.items()]
+
+
+def in_short(lines: Sequence[str], fault_sets: Iterable[tuple[str, ...]]) -> list[str]:
+    """Return `lines` with `*` for the fault sets that every cell has, and a second line that tells them.
+
+    The campaign of a system has a dozen in each cell, which would fill every line. As a pattern, the short name
+    matches the whole one.
+    """
+    each = set(fault_sets)
+    shared = each.pop() if len(each) == 1 else ()
+    if len(shared) <= _FAULT_SETS_IN_A_NAME:
+        return list(lines)
+    first, *others = (line.replace(f"/{'+'.join(shared)}", "/*") for line in lines)
+    return [first, f"In the names of cells, * stands for the fault sets {listed(shared, '')}.", *others]

@@ -224,6 +224,8 @@ def _nodes_on(hosts: str) -> int:
 
 def finish(result: CampaignResult, as_json: bool, *, interrupted: bool) -> Sealed:
     """Print the result of a campaign and return its outcome; `interrupted` says that this command was interrupted."""
+    from faultline.campaign.sentences import in_short
+
     outcome = Sealed(
         verdict="" if interrupted and result.verdict is not Verdict.VIOLATION else result.verdict.value,
         code=INTERRUPTED,
@@ -235,6 +237,6 @@ def finish(result: CampaignResult, as_json: bool, *, interrupted: bool) -> Seale
     if as_json:
         say((Path(result.folder) / "campaign.json").read_text("utf-8"))
     else:
-        warnings = [f"Warning: {warning}" for warning in result.warnings]
-        say("\n".join([*result.sentences, *warnings, f"Report: {result.report}"]))
+        told = [*result.sentences, *(f"Warning: {warning}" for warning in result.warnings)]
+        say("\n".join([*in_short(told, (cell.fault_set for cell in result.cells)), f"Report: {result.report}"]))
     return outcome

@@ -6,6 +6,7 @@ from faultline.campaign.outcome import RunCounts
 from faultline.campaign.sentences import (
     cell_sentence,
     faults_sentence,
+    in_short,
     marks_sentence,
     never_reached,
     percent,
@@ -93,3 +94,20 @@ def test_of_runs_that_left_only_their_verdicts_no_fault_is_denied() -> None:
 def test_a_cell_says_how_many_of_its_runs_did_not_end() -> None:
     told = cell_sentence("c", (), RunCounts(passed=2, missing=1998), [], None)
     assert told.endswith("; 1998 runs did not end.")
+
+
+def test_a_dozen_fault_sets_that_all_cells_have_are_told_once() -> None:
+    sets = ("leadership", "clocks", "disk", "fsync")
+    lines = ["Campaign c: pass.", "core/register/leadership+clocks+disk+fsync: 0 of 6 runs violate anything."]
+    assert in_short(lines, [sets, sets]) == [
+        "Campaign c: pass.",
+        "In the names of cells, * stands for the fault sets leadership, clocks, disk and fsync.",
+        "core/register/*: 0 of 6 runs violate anything.",
+    ]
+
+
+def test_names_of_cells_stay_whole_where_fault_sets_are_few_or_differ() -> None:
+    lines = ["Campaign c: pass.", "core/register/leadership+clocks: 0 of 6 runs violate anything."]
+    assert in_short(lines, [("leadership", "clocks")]) == lines
+    assert in_short(lines, [("leadership", "clocks", "disk", "fsync"), ("leadership", "clocks")]) == lines
+    assert in_short(lines, []) == lines
