@@ -216,7 +216,7 @@ def _crash(error: BaseException) -> str:
 
 def in_a_process(knock_: Knock, folder: Path, expected: int) -> str:
     """Return the error of the command in a process of its own; '' when it ends with `expected` and one sentence."""
-    command = [sys.executable, "-m", "faultline.cli", *knock_.door.command]
+    command = [sys.executable, "-m", "faultline", *knock_.door.command]
     ended = subprocess.run(command, cwd=folder, capture_output=True, timeout=120, check=False)
     if b"Traceback" in ended.stderr:
         return f"a traceback: {ended.stderr[-300:]!r}"

@@ -93,7 +93,7 @@ Entry = Mapping[str, Any]
 
 def listing(what: str) -> list[Entry]:
     """Return what `faultline list WHAT --json` prints."""
-    command = [sys.executable, "-m", "faultline.cli", "list", what, "--json"]
+    command = [sys.executable, "-m", "faultline", "list", what, "--json"]
     entries: list[Entry] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     return entries
 

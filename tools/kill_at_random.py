@@ -34,7 +34,7 @@ from faultline.harness.verdict import Verdict
 
 __all__ = ["main"]
 
-COMMAND = (sys.executable, "-m", "faultline.cli")
+COMMAND = (sys.executable, "-m", "faultline")
 PATIENCE_S = 180.0
 BUG = "stale-read"
 RUN = ("run", "--system", "consistent-core", "--no-shrink")

@@ -180,7 +180,7 @@ def _listed(names: Iterable[str]) -> str:
 def _recorded(pattern: Pattern) -> Diagram:
     """Return the diagrams that `faultline show` prints now."""
     with tempfile.TemporaryDirectory() as output:
-        command = [sys.executable, "-m", "faultline.cli", "show", pattern.slug, "--output", output]
+        command = [sys.executable, "-m", "faultline", "show", pattern.slug, "--output", output]
         printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     return Diagram(pattern.slug, tuple(drawn(printed.splitlines())))
 

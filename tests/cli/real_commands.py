@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 PLUG_IN = Path(__file__).with_name("hostile_plug_in.py")
-COMMAND = [sys.executable, "-m", "faultline.cli"]
+COMMAND = [sys.executable, "-m", "faultline"]
 RUN = ("run", "--system", "hostile", "--workload", "hostile", "--faults", "none", "--operations", "60")
 VIOLATING = ("--planted-bug", "stale-read", "--faults", "leadership", "--operations", "200", "--no-shrink")
 PATIENCE_S = 120

@@ -120,7 +120,7 @@ HALF_A_CHARACTER = rb"""{:process 0, :type :invoke, :f :get, :key "\ud800 \u001b
 
 def faultline(*arguments, **environment):
     """The command in a process of its own."""
-    command = [sys.executable, "-m", "faultline.cli", *arguments]
+    command = [sys.executable, "-m", "faultline", *arguments]
     return subprocess.run(command, capture_output=True, env=os.environ | environment, check=False)
 
 

@@ -72,13 +72,13 @@ def test_the_tests_of_the_update_queue_between_threads_pass() -> None:
 
 @pytest.mark.slow
 def test_the_command_line_finds_what_the_example_provides(site: Path, tmp_path: Path) -> None:
-    listed = run(site, "faultline.cli", "list", "systems", folder=tmp_path).stdout
+    listed = run(site, "faultline", "list", "systems", folder=tmp_path).stdout
     assert "[slate.system:Slate]" in listed
-    assert "power-cuts" in run(site, "faultline.cli", "list", "faults", folder=tmp_path).stdout
-    clean = run(site, "faultline.cli", "run", "--system", "slate", "--faults", "power-cuts", folder=tmp_path)
+    assert "power-cuts" in run(site, "faultline", "list", "faults", folder=tmp_path).stdout
+    clean = run(site, "faultline", "run", "--system", "slate", "--faults", "power-cuts", folder=tmp_path)
     assert clean.returncode == 0, clean.stdout + clean.stderr
     stale = run(
-        site, "faultline.cli", "run", "--system", "slate", "--option", "read_from=nearest", "--faults", "partition",
+        site, "faultline", "run", "--system", "slate", "--option", "read_from=nearest", "--faults", "partition",
         "--seed", "1", folder=tmp_path,
     )  # fmt: skip
     assert stale.returncode == 1, stale.stdout + stale.stderr
@@ -87,12 +87,12 @@ def test_the_command_line_finds_what_the_example_provides(site: Path, tmp_path: 
 
 @pytest.mark.slow
 def test_a_store_that_exists_is_found_and_refused_where_it_cannot_run(site: Path, tmp_path: Path) -> None:
-    listed = run(site, "faultline.cli", "list", "systems", folder=tmp_path).stdout
+    listed = run(site, "faultline", "list", "systems", folder=tmp_path).stdout
     assert "[on hosts only] [registers.system:PySyncObj]" in listed
-    refused = run(site, "faultline.cli", "run", "--system", "pysyncobj", folder=tmp_path)
+    refused = run(site, "faultline", "run", "--system", "pysyncobj", folder=tmp_path)
     assert refused.returncode == 2 and "Use --hosts namespaces:3." in refused.stderr
     contradicted = run(
-        site, "faultline.cli", "run", "--system", "pysyncobj", "--option", "journal=maybe",
+        site, "faultline", "run", "--system", "pysyncobj", "--option", "journal=maybe",
         "--hosts", "namespaces:3", folder=tmp_path,
     )  # fmt: skip
     assert contradicted.returncode == 2 and "on, off" in contradicted.stderr
@@ -105,7 +105,7 @@ def test_hosts_without_what_the_store_needs_are_named_with_its_own_words(site: P
     python.write_text('#!/bin/sh\nexec python3 -S -I "$@"\n')
     python.chmod(0o755)
     arguments = ["--system", "pysyncobj", "--option", f"python={python}", "--hosts", "namespaces:3"]
-    ran = run(site, "faultline.cli", "run", *arguments, "--faults", "none", folder=tmp_path)
+    ran = run(site, "faultline", "run", *arguments, "--faults", "none", folder=tmp_path)
     assert ran.returncode == 4, ran.stdout + ran.stderr
     if not missing_requirements():
         assert "No module named 'pysyncobj'" in ran.stderr

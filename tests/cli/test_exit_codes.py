@@ -236,7 +236,7 @@ def test_help_imports_nothing_heavy():
 
 def test_the_module_is_the_same_command():
     ended = subprocess.run(
-        [sys.executable, "-m", "faultline.cli", "--version"], capture_output=True, text=True, timeout=240, check=True
+        [sys.executable, "-m", "faultline", "--version"], capture_output=True, text=True, timeout=240, check=True
     )
     assert ended.stdout.startswith("faultline, version ")
 

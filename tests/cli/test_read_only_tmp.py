@@ -32,7 +32,7 @@ def ends(folder: Path, *arguments: str) -> int:
     """The exit code of the command where nothing but `folder` can be written to."""
     command = ["unshare", "--mount", "/bin/sh", "-c", READ_ONLY, "sh", str(folder)]
     done = subprocess.run(
-        [*command, sys.executable, "-m", "faultline.cli", *arguments], capture_output=True, text=True, check=False
+        [*command, sys.executable, "-m", "faultline", *arguments], capture_output=True, text=True, check=False
     )
     # Mounts take the right to administer the machine, which a user who is not root may lack.
     if done.returncode == 90 or "Operation not permitted" in done.stderr:

@@ -79,7 +79,7 @@ def test_an_ordinary_user_runs_on_hosts_of_namespaces_under_faults(tmp_path: Pat
         assert missing_without_root(lambda _: None)[0].next_step == "Run: apt-get install uidmap"
         return
     arguments = ("run", "--hosts", "namespaces:3", "--faults", "kill,partition", "--duration", "2", "--no-shrink")
-    ended = as_user(tmp_path, python, "-m", "faultline.cli", *arguments)
+    ended = as_user(tmp_path, python, "-m", "faultline", *arguments)
     assert ended.returncode == 0, ended.stderr
     (run,) = (tmp_path / "home" / "faultline-results" / "runs").iterdir()
     assert run.stat().st_uid == USER

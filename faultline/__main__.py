@@ -1,4 +1,4 @@
-"""`python -m faultline.cli` is the `faultline` command."""
+"""`python -m faultline` is the `faultline` command."""
 
 from faultline.cli.supervisor import main
 
