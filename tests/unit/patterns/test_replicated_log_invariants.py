@@ -184,6 +184,18 @@ def test_a_server_that_started_just_before_the_end_need_not_have_applied_its_log
     assert len(breaches(FollowersConverge(), story)) == 1
 
 
+@pytest.mark.parametrize("moved", [("byzantium", applied(1)), ("athens", LEADER)])
+def test_a_server_that_is_behind_is_not_stuck_while_it_applies_entries_or_has_a_new_leader(moved: tuple[str, Any]):
+    invariant, found = FollowersConverge(), []
+    for time_us, (node, event) in enumerate([*STARTS[:2], ("athens", mark(2)), ("athens", applied(2))]):
+        invariant.observe(time_us, node, event, found.append)
+    invariant.observe(2_000_000, *moved, found.append)
+    invariant.finish(1_000_000, 2_100_000, found.append)
+    assert found == []
+    invariant.finish(1_000_000, 2_600_000, found.append)
+    assert [breach.node for breach in found] == ["byzantium"]
+
+
 @pytest.mark.rows("LOG-I4")
 def test_a_leader_whose_log_ends_before_a_committed_entry_is_found_whichever_is_reported_first() -> None:
     commit, leader = ("athens", mark(4, leading=True)), ("byzantium", BecameLeader(2, 3, 1))

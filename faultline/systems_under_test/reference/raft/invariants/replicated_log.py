@@ -193,22 +193,29 @@ class ReadsWaitForTheNoOp(ReportingInvariant):
 _CATCH_UP_US = 1_500_000
 """The time in which a server that starts again hears of a leader and applies its log, loss and long links included."""
 
+_STUCK_US = 500_000
+"""The time without progress after which a server that is behind a leader is stuck: small batches come one by one."""
+
 
 class FollowersConverge(ReportingInvariant):
     """LOG-I8: looked at once, at the end of a run that was healed a while ago. Simulated world only.
 
-    A server that started just before the end is not judged: a run may end a second after the heal. That they applied
-    the same is LOG-I2; this is about whether all servers have got there.
+    A run may end a second after the heal. So a server is not judged that started just before the end, or that was
+    still applying entries, or that has a new leader. That they applied the same is LOG-I2; this is about whether all
+    servers have got there.
     """
 
     id = "LOG-I8"
-    statement = "At the end of a run, every server that ran for a while has applied what was committed before the heal."
-    events = (HighWaterMarkAdvanced, EntryApplied, NodeStarted, StateRestored)
+    statement = "At the end of a run, every server that ran for a while has applied what was committed before the heal,"
+    statement += " or is about to."
+    events = (HighWaterMarkAdvanced, EntryApplied, NodeStarted, StateRestored, BecameLeader)
 
     def __init__(self) -> None:
         self._committed: list[tuple[int, int]] = [(0, 0)]
         self._applied: dict[str, int] = {}
+        self._applied_us: dict[str, int] = {}
         self._started_us: dict[str, int] = {}
+        self._led_since_us = 0
 
     def observe(self, time_us: int, node: str, event: Any, report: Report) -> None:
         """Remember how far each server is, and since when it runs."""
@@ -217,18 +224,24 @@ class FollowersConverge(ReportingInvariant):
                 self._committed.append((time_us, event.value))
         elif type(event) is NodeStarted:
             self._applied[node], self._started_us[node] = 0, time_us
+        elif type(event) is BecameLeader:
+            self._led_since_us = time_us
         else:
-            self._applied[node] = event.index
+            self._applied[node], self._applied_us[node] = event.index, time_us
 
     def finish(self, healed_us: int, end_us: int, report: Report) -> None:
         """Compare each server with what was committed before the heal."""
         due = max(index for time_us, index in self._committed if time_us <= healed_us)
         for node, applied in sorted(self._applied.items()):
-            if applied < due and end_us - self._started_us.get(node, 0) >= _CATCH_UP_US:
+            if applied < due and self._is_stuck(node, end_us):
                 sentence = (
                     f"{node} had applied entries up to {applied} at the end; {due} was committed before the heal."
                 )
                 self._breach(report, end_us, node, sentence)
+
+    def _is_stuck(self, node: str, end_us: int) -> bool:
+        moved_us = max(self._applied_us.get(node, 0), self._led_since_us)
+        return end_us - self._started_us.get(node, 0) >= _CATCH_UP_US and end_us - moved_us >= _STUCK_US
 
 
 REPLICATED_LOG_INVARIANTS: tuple[Any, ...] = (
