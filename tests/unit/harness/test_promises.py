@@ -34,6 +34,11 @@ def refusal(**asked: Any) -> UsageError:
         ({"system": "quorum-kv", "workload": "siblings", "faults": ("corruption",)}, "changes data that were stored"),
         ({"options": {"flush_policy": "never"}, "faults": ("corruption",)}, "loses what it had acknowledged"),
         ({"system": "follower-reads"}, "followers answer, and may be behind"),
+        ({"system": "range-transactions", "workload": "booking", "faults": ("clocks",)}, "further from the true time"),
+        (
+            {"system": "transactional-kv", "workload": "booking", "options": {"read_only": "snapshot"}},
+            "a slow clock misses new values",
+        ),
         ({"options": {"flush_policy": "never"}, "faults": ("kill",)}, "loses what it had acknowledged"),
         ({"options": {"flush_policy": "never"}, "faults": ("fsync",)}, "loses what it had acknowledged"),
         ({"options": {"flush_policy": "never"}, "faults": ("data-centre",)}, "loses what it had acknowledged"),

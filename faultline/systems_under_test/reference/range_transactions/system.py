@@ -61,7 +61,9 @@ from faultline.systems_under_test.reference.transactions.programs import FUNCTIO
 
 __all__ = ["RangeTransactions"]
 
-_STRICT = frozenset({"txn-append", "txn-register", "lost-update", "write-skew", "predicates"})
+_STRICT = frozenset({"txn-append", "txn-register", "lost-update", "write-skew", "predicates", "booking"})
+"""The workloads that are strictly serializable only if no read misses what was committed before it began."""
+
 _CLOCK_FAULTS = frozenset({"clock-step", "clock-strobe", "clock-drift"})
 _SKEW_MS = 100
 """The farthest that shipped fault sets with small skews put a clock from the true time."""
