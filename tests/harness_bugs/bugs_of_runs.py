@@ -285,9 +285,9 @@ BUGS = (
     HarnessBug(
         name="packets-are-never-lost",
         breaks="A fault that loses packets loses none.",
-        place="faultline.harness.world.simulated.network:Link.send",
-        before="now_us, self.quality.loss + self._traffic.weather.loss",
-        after="now_us, self._traffic.weather.loss",
+        place="faultline.harness.world.simulated.network:Link.set_quality",
+        before="self._lost_below = (quality.loss + weather.loss) * DRAW_RANGE",
+        after="self._lost_below = weather.loss * DRAW_RANGE",
         caught_by=_BITE,
     ),
     HarnessBug(
