@@ -39,10 +39,7 @@ __all__ = [
 
 class DecisionsAgree(ReportingInvariant):
     """TPC-I2, on how transactions ended at participants. One that rolled back without a promise may learn anew after a
-    restart: a crash forgets such a transaction, and of its steps only the first begins it again.
-
-    A participant that has committed and forgotten a transaction may roll it back when a message comes again. That ends
-    nothing, as there is no promise to break."""
+    restart: a crash forgets such a transaction, and of its steps only the first begins it again."""
 
     id = "TPC-I2"
     statement = "A transaction ends alike at all participants: committed under one time, or rolled back; for ever."
@@ -52,26 +49,18 @@ class DecisionsAgree(ReportingInvariant):
         self._ends: dict[TransactionId, dict[str, Finished]] = {}
         self._promised: set[tuple[str, TransactionId]] = set()
         self._forgettable: dict[str, list[TransactionId]] = {}
-        self._committed: dict[str, set[TransactionId]] = {}
 
     def observe(self, time_us: int, node: str, event: Finished | Promised | ParticipantStarted, report: Report) -> None:
         """Compare with the end at other participants, or here before; forget what a crash forgets."""
         if isinstance(event, Promised):
             self._promised.add((node, event.id))
-            self._committed.get(node, set()).discard(event.id)
         elif isinstance(event, ParticipantStarted):
-            self._committed.pop(node, None)
             for forgotten in self._forgettable.pop(node, ()):
                 self._ends[forgotten].pop(node, None)
         else:
             self._end(time_us, node, event, report)
 
     def _end(self, time_us: int, node: str, event: Finished, report: Report) -> None:
-        committed = self._committed.setdefault(node, set())
-        if event.time is not None:
-            committed.add(event.id)
-        elif event.id in committed:
-            return
         ends = self._ends.setdefault(event.id, {})
         for first, end in ends.items():
             if end.time != event.time:
