@@ -144,14 +144,13 @@ def reason_not_promised(system: NodeSystem, asked: Asked) -> str | None:
 
 
 def _because_of_damage(system: NodeSystem, asked: Asked) -> str | None:
-    damage = asked.fault_kinds & _DAMAGE.keys()
-    # Asked for every draw of a universe, and looking for a protocol takes long: most runs damage no disk.
-    if not damage:
-        return None
-    beyond = sorted(damage - system.detected_damage if isinstance(system, PromisesDisks) else damage)
+    beyond = asked.fault_kinds & _DAMAGE.keys()
+    # Most runs damage no disk. This is asked for every draw of a universe, and looking for a protocol takes long.
+    if beyond and isinstance(system, PromisesDisks):
+        beyond -= system.detected_damage
     if not beyond:
         return None
-    return f"its nodes do not notice a disk that {' or '.join(_DAMAGE[kind] for kind in beyond)}"
+    return f"its nodes do not notice a disk that {' or '.join(_DAMAGE[kind] for kind in sorted(beyond))}"
 
 
 def option_that_promises(system: NodeSystem, asked: Asked) -> tuple[str, str] | None:

@@ -187,7 +187,7 @@ def test_links_between_documents_lead_somewhere() -> None:
 
 
 def test_every_file_that_a_document_names_exists() -> None:
-    # A name in capitals stands for another one; an example's documents name its own files.
+    # A name in capitals stands for another one.
     broken = [
         f"{path.relative_to(ROOT)} names {name}, which does not exist"
         for path in (*sorted((ROOT / "docs").rglob("*.md")), *sorted(ROOT.glob("*.md")))

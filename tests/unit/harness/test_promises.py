@@ -130,6 +130,20 @@ def refusal(**asked: Any) -> UsageError:
             },
             "a stale message may be of a transaction that is forgotten",
         ),
+        *(
+            (
+                {
+                    "system": system,
+                    "workload": "bank",
+                    "options": {"transactions_remembered": "3"},
+                    "faults": faults,
+                    "weather": weather,
+                },
+                "a message that comes again may be of a transaction that is forgotten",
+            )
+            for system in ("transactional-kv", "range-transactions")
+            for faults, weather in (((), {"duplicate": "0.1"}), (("packet",), {}))
+        ),
         (
             {"system": "gossip", "workload": "metadata", "faults": ("disk",), "weather": {"stale": "0.01"}},
             "executes a stale one again",

@@ -185,8 +185,11 @@ def test_a_server_that_started_just_before_the_end_need_not_have_applied_its_log
 
 
 @pytest.mark.parametrize("moved", [("byzantium", applied(1)), ("athens", LEADER)])
-def test_a_server_that_is_behind_is_not_stuck_while_it_applies_entries_or_has_a_new_leader(moved: tuple[str, Any]):
-    invariant, found = FollowersConverge(), []
+def test_a_server_that_is_behind_is_not_stuck_while_it_applies_entries_or_has_a_new_leader(
+    moved: tuple[str, Any],
+) -> None:
+    invariant = FollowersConverge()
+    found: list[Breach] = []
     for time_us, (node, event) in enumerate([*STARTS[:2], ("athens", mark(2)), ("athens", applied(2))]):
         invariant.observe(time_us, node, event, found.append)
     invariant.observe(2_000_000, *moved, found.append)

@@ -58,17 +58,13 @@ from faultline.systems_under_test.reference.range_transactions.planted_bugs impo
 from faultline.systems_under_test.reference.range_transactions.stored_node import StoredNode
 from faultline.systems_under_test.reference.shared.clock_faults import has_wrong_clocks
 from faultline.systems_under_test.reference.transactions.programs import FUNCTIONS
+from faultline.systems_under_test.reference.transactions.promise import STRICT, reason_of_forgotten_transactions
 
 __all__ = ["RangeTransactions"]
-
-_STRICT = frozenset({"txn-append", "txn-register", "lost-update", "write-skew", "predicates", "booking"})
-"""The workloads that are strictly serializable only if no read misses what was committed before it began."""
 
 _CLOCK_FAULTS = frozenset({"clock-step", "clock-strobe", "clock-drift"})
 _SKEW_MS = 100
 """The farthest that shipped fault sets with small skews put a clock from the true time."""
-_REMEMBERED_MIN = 1_000
-"""The fewest transactions that a server must remember where messages come seconds late: more than end meanwhile."""
 
 
 class RangeTransactions:
@@ -123,16 +119,14 @@ class RangeTransactions:
 
     def not_promised(self, asked: Asked) -> str | None:
         """Return a clause that says why the workload's checks need not hold; None when they must."""
-        if asked.weather.stale and asked.number("transactions_remembered") < _REMEMBERED_MIN:
-            return (
-                "a stale message may be of a transaction that is forgotten, and begin it anew, with"
-                f" transactions_remembered below {_REMEMBERED_MIN}"
-            )
+        forgotten = reason_of_forgotten_transactions(asked)
+        if forgotten is not None:
+            return forgotten
         if asked.chose("wait", "restart"):
-            if asked.workload in _STRICT:
+            if asked.workload in STRICT:
                 return "with wait=restart a snapshot may miss a commit and show another one that began after it"
             return None
-        if asked.workload not in _STRICT:
+        if asked.workload not in STRICT:
             return None
         if has_wrong_clocks(asked):
             return f"{'+'.join(asked.faults)} puts clocks further from the true time than commits wait for"

@@ -29,14 +29,9 @@ from faultline.systems_under_test.reference.transactional_kv.replicated_planted_
 from faultline.systems_under_test.reference.transactional_kv.unreplicated_node import UnreplicatedNode
 from faultline.systems_under_test.reference.transactions.invariants import transaction_invariants
 from faultline.systems_under_test.reference.transactions.programs import FUNCTIONS
+from faultline.systems_under_test.reference.transactions.promise import STRICT, reason_of_forgotten_transactions
 
 __all__ = ["TransactionalKv"]
-
-_STRICT = frozenset({"txn-append", "txn-register", "lost-update", "write-skew", "predicates", "booking"})
-"""The workloads that are strictly serializable only if no read misses what was committed before it began."""
-
-_REMEMBERED_MIN = 1_000
-"""The fewest transactions that a server must remember where messages come seconds late: more than end meanwhile."""
 
 
 class TransactionalKv:
@@ -95,18 +90,13 @@ class TransactionalKv:
 
     def not_promised(self, asked: Asked) -> str | None:
         """Return a clause that says why the workload's checks need not hold; None when they must."""
-        if asked.chose("isolation", "snapshot") and asked.workload in _STRICT:
+        if asked.chose("isolation", "snapshot") and asked.workload in STRICT:
             return "with isolation=snapshot two transactions may each miss what the other writes"
-        if asked.chose("read_only", "snapshot") and asked.workload in _STRICT and not asked.chose("clock", "oracle"):
+        if asked.chose("read_only", "snapshot") and asked.workload in STRICT and not asked.chose("clock", "oracle"):
             return "with read_only=snapshot a read at the time of a slow clock misses new values, unless clock=oracle"
         if has_runaway_clocks(asked) and not asked.chose("replication_factor", "1"):
             return f"no leader's lease has a margin for clocks that run as {'+'.join(asked.faults)} lets them"
-        if asked.weather.stale and asked.number("transactions_remembered") < _REMEMBERED_MIN:
-            return (
-                "a stale message may be of a transaction that is forgotten, and begin it anew, with"
-                f" transactions_remembered below {_REMEMBERED_MIN}"
-            )
-        return None
+        return reason_of_forgotten_transactions(asked)
 
     def invariants(self) -> list[Invariant]:
         """Return new instances of the system's invariants."""
