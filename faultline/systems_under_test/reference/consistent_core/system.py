@@ -13,7 +13,7 @@ receiver, single socket channel, request batch, request pipeline. `raft.server` 
 stand on the same servers: `coordination-service` with leases and watches, `follower-reads` with versions and
 follower reads.
 
-*Invariants.* Those of the servers in `raft.invariants`: of terms, votes and the log in `agreement` and
+*Invariants.* Those of the servers in `raft.invariants`: of generations, votes and the log in `agreement` and
 `replicated_log`, of leaders in `leadership`, of clients' sessions in `sessions`, of files in `storage`, of requests on
 their way in `communication`; and SC-I3 and RP-I3 in `wire_invariants`.
 
