@@ -17,6 +17,7 @@ from faultline.cli.main import cli, perform
 from faultline.harness.errors import HarnessError, UsageError
 from faultline.harness.world.hosts.machines import leftovers
 from faultline.harness.world.hosts.machines.host_sets import open_hosts, parse_hosts
+from faultline.systems_under_test.stores.postgresql.options import BINARIES
 
 
 def why_refused() -> str:
@@ -160,7 +161,8 @@ def test_a_campaign_on_hosts_names_them_instead_of_a_world() -> None:
         perform(["campaign", "--hosts", "docker:3", "--seeds", "0..0"])
 
 
-STORES = {"etcd": ("etcd", "etcd-server"), "zookeeper": ("/usr/share/zookeeper/bin/zkServer.sh", "zookeeper")}
+STORES = {"etcd": ("etcd", "etcd-server"), "postgresql": (f"{BINARIES}/postgres", "postgresql-15")}
+"""Stores in which these faults show no known defect: now and then ZooKeeper 3.8.0 loses acknowledged writes."""
 CELL = "{}/register/partition+kill+clock"
 
 
@@ -170,7 +172,7 @@ def test_a_campaign_of_real_stores_under_partition_kill_and_clock_faults(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Seed 53 has faults of all three families. A store that is not installed costs its own runs and no others."""
-    arguments = ["campaign", "--hosts", "namespaces:3", "--system", "etcd", "--system", "zookeeper"]
+    arguments = ["campaign", "--hosts", "namespaces:3", "--system", "etcd", "--system", "postgresql"]
     arguments += ["--faults", "partition,kill,clock", "--seeds", "53..53", "--duration", "6", "--master", "local[1]"]
     arguments += ["--output", str(tmp_path), "--name", "real", "--json"]
     refusal = why_refused()
@@ -185,7 +187,7 @@ def test_a_campaign_of_real_stores_under_partition_kill_and_clock_faults(
     code = perform(arguments)
     told = json.loads(capsys.readouterr().out)
     there = {name: shutil.which(program) is not None for name, (program, _) in STORES.items()}
-    assert code == (0 if all(there.values()) else 4)
+    assert code == (0 if all(there.values()) else 4), told["sentences"]
     counts = {cell["cell"]: cell["counts"] for cell in told["cells"]}
     assert all(counts[CELL.format(name)]["pass" if there[name] else "harness-error"] == 1 for name in STORES)
     if any(there.values()):

@@ -9,6 +9,8 @@ from threading import Event
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
+import pyspark
 import pytest
 from kazoo.exceptions import (
     BadVersionError,
@@ -28,8 +30,10 @@ from faultline.harness.system import HostedStore, StorePlace
 from faultline.harness.world.hosts.store_cluster import StoreCluster
 from faultline.systems_under_test.stores.lock_owner import LOCK_FUNCTIONS
 from faultline.systems_under_test.stores.zookeeper import client as client_module
+from faultline.systems_under_test.stores.zookeeper import system as system_module
 from faultline.systems_under_test.stores.zookeeper.client import BAD_VERSION, FUNCTIONS, ZooKeeperClient
 from faultline.systems_under_test.stores.zookeeper.system import ZooKeeper
+from faultline.systems_under_test.stores.zookeeper.tree import ReadMode
 
 HOST = "127.0.0.1"
 
@@ -86,6 +90,8 @@ class Tree:
         self.nodes[path] = (data, self.nodes[path][1] + 1)
 
     def check(self, path: str, version: int) -> None:
+        if path not in self.nodes:
+            raise NoNodeError
         if version not in (-1, self.nodes[path][1]):
             raise BadVersionError
 
@@ -149,11 +155,12 @@ class Transaction:
         return self.tree.do("multi", self._commit)
 
     def _commit(self) -> list[Any]:
-        try:
-            for path, version in self.checks:
+        # Every step but the one at fault is answered with a roll-back.
+        for place, (path, version) in enumerate(self.checks):
+            try:
                 self.tree.check(path, version)
-        except BadVersionError as error:
-            return [RolledBackError(), error]
+            except (BadVersionError, NoNodeError) as error:
+                return [error if step == place else RolledBackError() for step in range(len(self.checks))]
         for path, data in self.puts:
             self.tree.put(path, data, -1)
         return [True] * len(self.checks)
@@ -179,15 +186,15 @@ def sessions(monkeypatch: pytest.MonkeyPatch, tree: Tree) -> Iterator[list[Sessi
         yield opened
 
 
-def client_that(syncs: bool) -> ZooKeeperClient:
+def client_that(read_mode: ReadMode) -> ZooKeeperClient:
     return ZooKeeperClient(
-        lambda node: HOST, ("athens", "byzantium"), "athens", syncs=syncs, timeout_s=PATIENT_S, session_s=1.0
+        lambda node: HOST, ("athens", "byzantium"), "athens", read_mode=read_mode, timeout_s=PATIENT_S, session_s=1.0
     )
 
 
 @pytest.fixture
 def client(sessions: list[Session]) -> Iterator[ZooKeeperClient]:
-    client = client_that(syncs=True)
+    client = client_that("commit")
     yield client
     client.close()
 
@@ -204,15 +211,23 @@ def test_values_go_in_and_out_and_absence_is_nothing(client: ZooKeeperClient) ->
     assert do(client, "read") == ("ok", 8, None)
 
 
-def test_a_read_syncs_unless_it_is_a_local_one(sessions: list[Session], tree: Tree, client: ZooKeeperClient) -> None:
+@pytest.mark.parametrize(("read_mode", "before"), [("commit", ["multi"]), ("sync", ["sync"]), ("local", [])])
+def test_a_read_follows_a_commit_a_sync_or_nothing_but_a_change_is_built_on_what_followed_a_commit(
+    sessions: list[Session], tree: Tree, read_mode: ReadMode, before: list[str]
+) -> None:
+    client = client_that(read_mode)
     do(client, "read")
-    assert tree.asked == ["sync", "get"]
-    local = client_that(syncs=False)
-    do(local, "read")
-    assert tree.asked == ["sync", "get", "get"]
-    do(local, "cas", [None, 1])
-    assert tree.asked[3:] == ["sync", "get", "create"]
-    local.close()
+    assert tree.asked == [*before, "get"]
+    tree.asked.clear()
+    assert do(client, "cas", [None, 1])[0] == "ok"
+    assert tree.asked == ["multi", "get", "create"]
+    client.close()
+
+
+def test_a_read_whose_commit_is_refused_is_not_answered(client: ZooKeeperClient, tree: Tree) -> None:
+    do(client, "write", 7)
+    del tree.nodes["/faultline"]
+    assert do(client, "read") == ("fail", None, "no-node-error")
 
 
 def test_a_compare_and_set_that_sees_another_value_differs_from_one_that_lost_a_race(
@@ -325,6 +340,26 @@ def test_zookeeper_fulfils_the_protocol_and_its_configuration_names_all_members(
     assert files["data/myid"] == "2\n" and "tickTime=200\n" in files["zoo.cfg"]
     assert "server.1=10.0.0.1:2888:3888\nserver.2=10.0.0.2:2888:3888\n" in files["zoo.cfg"]
     assert store.command(PLACE)[0] == "java" and store.command(PLACE)[-1] == "/cyrene/zoo.cfg"
+
+
+@pytest.mark.parametrize(
+    ("jars", "class_path"),
+    [
+        ("", "/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar"),
+        ("/opt/zookeeper/lib/*", "/opt/zookeeper/lib/*"),
+        ("pyspark", str(Path(pyspark.__file__).parent / "jars" / "*")),
+    ],
+)
+def test_members_run_the_zookeeper_whose_class_path_is_named(jars: str, class_path: str) -> None:
+    place = msgspec.structs.replace(PLACE, options={**PLACE.options, "jars": jars})
+    command = ZooKeeper().command(place)
+    assert command[command.index("-cp") + 1] == class_path
+
+
+def test_jars_of_a_pyspark_that_is_not_there_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(system_module, "find_spec", lambda name: None)
+    with pytest.raises(UsageError, match="needs PySpark"):
+        ZooKeeper().command(msgspec.structs.replace(PLACE, options={**PLACE.options, "jars": "pyspark"}))
 
 
 @pytest.mark.parametrize(

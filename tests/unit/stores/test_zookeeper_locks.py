@@ -25,6 +25,7 @@ from scripted_etcd import HOST
 from faultline.systems_under_test.stores.zookeeper import client as client_module
 from faultline.systems_under_test.stores.zookeeper import lock_session
 from faultline.systems_under_test.stores.zookeeper.locks import ZooKeeperLocks
+from faultline.systems_under_test.stores.zookeeper.tree import ROOT
 
 SESSION_S = 1.0
 TRUSTED_US = 600_000
@@ -138,9 +139,6 @@ class Session:
     def delete_async(self, path: str) -> Answer:
         return self.do(lambda: self.ensemble.nodes.pop(path))
 
-    def sync_async(self, path: str) -> Answer:
-        return self.do(lambda: path)
-
     def get_async(self, path: str) -> Answer:
         return self.do(lambda: (self.ensemble.find(path).data, self.ensemble.find(path)))
 
@@ -152,12 +150,12 @@ class Session:
 
 
 class Transaction:
-    """A check that a node is there, and a write to another: both or neither."""
+    """A check that a node is there, and a write to another: both or neither; or the check before a read alone."""
 
     def __init__(self, session: Session) -> None:
         self._ensemble = session.ensemble
         self._checked = ""
-        self._put: tuple[str, bytes, int] = ("", b"", -1)
+        self._put: tuple[str, bytes, int] | None = None
 
     def check(self, path: str, version: int) -> None:
         assert version == -1
@@ -170,6 +168,9 @@ class Transaction:
         return Answer(self._commit)
 
     def _commit(self) -> list[Any]:
+        if self._put is None:
+            assert self._checked == ROOT
+            return [True]
         self._ensemble.before_commit()
         if self._checked not in self._ensemble.nodes:
             return [NoNodeError(), RuntimeInconsistency()]
@@ -199,7 +200,7 @@ def owners(monkeypatch: pytest.MonkeyPatch, ensemble: Ensemble, clock: HandSetCl
             lambda node: HOST,
             ("athens", "byzantium"),
             "athens",
-            syncs=True,
+            read_mode="commit",
             timeout_s=PATIENT_S,
             session_s=SESSION_S,
             is_fenced=is_fenced,

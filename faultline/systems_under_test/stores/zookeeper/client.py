@@ -1,8 +1,8 @@
 """A client of one ZooKeeper ensemble over kazoo, and the meaning of each of its failures.
 
-**Reads.** A member answers from its own copy, which may be behind. With a `sync` before it, the member first catches up
-with the leader (ZooKeeper Programmer's Guide, "Consistency Guarantees"). The read before a conditional write follows a
-`sync` in either mode, so that a compare-and-set that finds another value has really seen it.
+**Reads.** A member answers from its own copy; what the client sends before decides how old that may be (`tree`). The
+read before a conditional write follows a commit in every mode, so that a compare-and-set that finds another value has
+really seen it.
 
 **Outcomes.** Definite are: a session that was not made; a version that had changed (`bad-version`, also after several
 attempts: ZooKeeper refused each of them); a comparison that saw another value; an account that does not hold enough; a
@@ -33,7 +33,7 @@ from faultline.harness.outcome import CAS_MISMATCH, NOT_CONNECTED, Outcome, Outc
 from faultline.systems_under_test.patterns.data_partitioning.transaction_client import Program, Refused, Write
 from faultline.systems_under_test.reference.transactions.programs import INSUFFICIENT_BALANCE, program_of
 from faultline.systems_under_test.stores.client import MemberClient
-from faultline.systems_under_test.stores.zookeeper.tree import ROOT, Found, Tree
+from faultline.systems_under_test.stores.zookeeper.tree import ROOT, Found, ReadMode, Tree
 
 __all__ = ["BAD_VERSION", "CLIENT_PORT", "FUNCTIONS", "ZooKeeperClient", "make_root", "outcomes"]
 
@@ -52,7 +52,7 @@ logging.getLogger("kazoo").propagate = False
 
 
 class ZooKeeperClient(MemberClient[KazooClient]):
-    """One client process; unless it `syncs`, a single member answers reads from its own copy."""
+    """One client process, which reads in its `read_mode`."""
 
     outcomes = outcomes
     failures = (OSError, KazooException, KazooTimeoutError)
@@ -64,12 +64,12 @@ class ZooKeeperClient(MemberClient[KazooClient]):
         members: Sequence[str],
         node: str,
         *,
-        syncs: bool,
+        read_mode: ReadMode,
         timeout_s: float,
         session_s: float,
     ) -> None:
         super().__init__(address_of, members, node)
-        self._syncs = syncs
+        self._read_mode = read_mode
         self._timeout_s = timeout_s
         self._session_s = session_s
         self._last_zxid = 0
@@ -99,7 +99,7 @@ class ZooKeeperClient(MemberClient[KazooClient]):
         tree = Tree(connection, time.monotonic() + self._timeout_s)
         try:
             if operation.f == "read":
-                return ok(_read(tree, operation, syncs=self._syncs), node)
+                return ok(_read(tree, operation, self._read_mode), node)
             return ok(_verb(operation)(tree, operation), node)
         except Refused as refusal:
             return outcomes.outcome(refusal.code, node)
@@ -133,9 +133,9 @@ def _end_session(session: KazooClient) -> None:
         session.close()
 
 
-def _read(tree: Tree, operation: Operation, *, syncs: bool) -> Any:
+def _read(tree: Tree, operation: Operation, read_mode: ReadMode) -> Any:
     """Return the node's value; when it has none, its children, if any."""
-    found = tree.find(_key(operation), syncs=syncs)
+    found = tree.find(_key(operation), read_mode)
     if found is None or found.value is not None:
         return found and found.value
     return [int(name) for name in tree.children(_key(operation))] or None

@@ -21,6 +21,11 @@ FEATURES = (
         "a follower was sent a snapshot of the state",
         log="Getting a snapshot from leader 0x",
     ),
+    Feature(
+        "acknowledgement-refused",
+        "a leader refused what a joining follower had acknowledged too early (ZOOKEEPER-4685)",
+        log="NEWLEADER ACK from sid",
+    ),
     Feature("entries-truncated", "a follower cut its log back to its leader's", log="Truncating log to get in sync"),
     Feature("snapshot-taken", "a member wrote a snapshot of its state", log="Snapshotting: 0x"),
 )

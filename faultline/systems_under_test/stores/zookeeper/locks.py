@@ -35,7 +35,7 @@ from faultline.systems_under_test.stores.lock_owner import lock_outcomes
 from faultline.systems_under_test.stores.zookeeper import client as client_module
 from faultline.systems_under_test.stores.zookeeper.client import BAD_VERSION, ZooKeeperClient, outcomes
 from faultline.systems_under_test.stores.zookeeper.lock_session import LockSession
-from faultline.systems_under_test.stores.zookeeper.tree import ROOT, Tree
+from faultline.systems_under_test.stores.zookeeper.tree import ROOT, ReadMode, Tree
 
 __all__ = ["ZooKeeperLocks"]
 
@@ -53,12 +53,12 @@ class ZooKeeperLocks(ZooKeeperClient):
         members: Sequence[str],
         node: str,
         *,
-        syncs: bool,
+        read_mode: ReadMode,
         timeout_s: float,
         session_s: float,
         is_fenced: bool,
     ) -> None:
-        super().__init__(address_of, members, node, syncs=syncs, timeout_s=timeout_s, session_s=session_s)
+        super().__init__(address_of, members, node, read_mode=read_mode, timeout_s=timeout_s, session_s=session_s)
         self._is_fenced = is_fenced
         self.keeping = LockKeeping[LockSession](_TRUSTED_SHARE)
 

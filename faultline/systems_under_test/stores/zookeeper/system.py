@@ -3,24 +3,29 @@
 Debian's `zookeeper` (3.8 in Debian 12), one Java process on each host. Writes go through the leader and are committed
 by a majority (Zab; Junqueira, Reed and Serafini, "Zab: High-performance broadcast for primary-backup systems", DSN
 2011); reads are answered by the member that the client talks to, from its own copy. `--option read_mode=local` reads in
-that way, and staleness is then documented and not a bug. The default puts a `sync` before each read.
+that way, and `read_mode=sync` after a `sync`, which the leader answers without asking a majority whether it still leads
+(ZooKeeper Programmer's Guide, "Consistency Guarantees": "sync is not a quorum operation"). Stale reads are documented
+for both, and no bug. The default puts a commit before each read (`tree`), after which it is linearizable.
 
-**The promise has a documented hole.** A `sync` goes to the leader, but the leader does not ask a majority whether it
-still leads (ZooKeeper Programmer's Guide, "Consistency Guarantees": "sync is not a quorum operation"). A leader that
-was stopped for longer than the others wait, and goes on, may answer before it notices that it was replaced.
+**Versions.** 3.8.0 loses acknowledged writes when members are killed (ZOOKEEPER-4643). The option `jars` runs another
+version; `jars=pyspark` is the one that comes with PySpark, 3.9.5 in PySpark 4.3.
 """
 
 from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Mapping, Sequence
-from typing import ClassVar
+from importlib.util import find_spec
+from pathlib import Path
+from typing import ClassVar, cast
 
+from faultline.harness.errors import UsageError
 from faultline.harness.system import OptionDescription, StorePlace
 from faultline.harness.world.ports import NodeStatus
 from faultline.systems_under_test.stores.lock_owner import FENCING, LOCK_FUNCTIONS, LockOwner
 from faultline.systems_under_test.stores.store import RealStore
 from faultline.systems_under_test.stores.zookeeper.features import FEATURES
+from faultline.systems_under_test.stores.zookeeper.tree import ReadMode
 
 __all__ = ["ZooKeeper"]
 
@@ -28,7 +33,7 @@ PEER_PORT = 2888
 ELECTION_PORT = 3888
 _CLIENT_PORT = 2181
 _LOG_TIME = "yyyy-MM-dd HH:mm:ss.SSSZ"
-_JARS = "/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar"
+_DEBIAN_JARS = "/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar"
 _EPOCH_SHIFT = 32
 """A transaction's number (zxid) has the leader's epoch in its upper half."""
 
@@ -37,7 +42,7 @@ class ZooKeeper(RealStore):
     """One ZooKeeper server on each host."""
 
     name = "zookeeper"
-    promise = "each node is linearizable for clients that sync first; local reads may be stale, but never go back"
+    promise = "each node is linearizable for reads after a commit; other reads may be stale, but never go back"
     summary = "Apache ZooKeeper from Debian's package, over kazoo, on hosts"
     functions = (
         *("read", "write", "cas", "add", "generate", "append", "increment"),
@@ -47,15 +52,18 @@ class ZooKeeper(RealStore):
     features = FEATURES
     options: ClassVar[Mapping[str, OptionDescription]] = {
         "read_mode": OptionDescription(
-            default="sync",
-            choices=("sync", "local"),
-            summary="a sync before each read; local reads are answered by one member alone and may be stale",
+            default="commit",
+            choices=("commit", "sync", "local"),
+            summary="what goes before each read; a leader that was deposed answers a sync, a member alone a local read",
         ),
         "client_timeout_ms": OptionDescription(default="1500", summary="how long a client waits for an answer"),
         "session_timeout_ms": OptionDescription(
             default="3000", summary="after how long without its client a session ends; at least two ticks, at most 20"
         ),
         "fencing": FENCING,
+        "jars": OptionDescription(
+            default="", is_text=True, summary="the class path of another ZooKeeper, or `pyspark` for the one in PySpark"
+        ),
         "tick_ms": OptionDescription(
             default="200", summary="ZooKeeper's tickTime; a member that is silent for five of them is given up"
         ),
@@ -94,8 +102,13 @@ class ZooKeeper(RealStore):
             *("java", "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
             # Without a format the logger writes milliseconds since its start, which cannot be compared with other logs.
             *("-Dorg.slf4j.simpleLogger.showDateTime=true", f"-Dorg.slf4j.simpleLogger.dateTimeFormat={_LOG_TIME}"),
+            # Newer versions log through log4j, and without a configuration only errors.
+            "-Dorg.apache.logging.log4j.level=INFO",
             "-Djava.net.preferIPv4Stack=true",
-            *("-cp", _JARS, "org.apache.zookeeper.server.quorum.QuorumPeerMain", f"{place.folder}/zoo.cfg"),
+            "-cp",
+            _class_path(place.options["jars"]),
+            "org.apache.zookeeper.server.quorum.QuorumPeerMain",
+            f"{place.folder}/zoo.cfg",
         ]
 
     def provision(self, addresses: Mapping[str, str], options: Mapping[str, str]) -> None:
@@ -125,12 +138,22 @@ class ZooKeeper(RealStore):
             address_of,
             members,
             node,
-            syncs=options["read_mode"] == "sync",
+            read_mode=cast(ReadMode, options["read_mode"]),
             timeout_s=int(options["client_timeout_ms"]) / 1000,
             session_s=_session_s(options),
             is_fenced=options["fencing"] == "on",
         )
         return LockOwner(client)
+
+
+def _class_path(jars: str) -> str:
+    """Return the class path that the option names. Raises UsageError when it means PySpark's and there is none."""
+    if jars != "pyspark":
+        return jars or _DEBIAN_JARS
+    spec = find_spec("pyspark")
+    if spec is None or spec.origin is None:
+        raise UsageError("jars=pyspark needs PySpark, which is not installed.", "Run: pip install pyspark")
+    return str(Path(spec.origin).parent / "jars" / "*")
 
 
 def _session_s(options: Mapping[str, str]) -> float:

@@ -5,6 +5,17 @@ may demand one (`setData` with a version, `check` in a `multi`; ZooKeeper Progra
 operation that reads before it writes is *optimistic*: it writes on condition that the versions it has read are still
 the present ones. A request that ZooKeeper refuses for a version has changed no node, also none of the others in its
 `multi`.
+
+**Reads.** A member answers a read from its own copy, in the order of its connection. What the client sends before the
+read decides how old that copy may be:
+
+- `commit`: a transaction that changes nothing, a `check` of the node above all others. It is proposed to a majority as
+  every change is (`PrepRequestProcessor`, 3.8), so the member that answers it has applied all that was committed
+  before. The read is linearizable.
+- `sync`: the member catches up with the leader; but the leader does not ask a majority whether it still leads
+  (ZooKeeper Programmer's Guide, "Consistency Guarantees"). One that was cut off answers from old state, until it
+  notices: after five ticks without its followers, and they may have elected another one by then.
+- `local`: nothing. The copy may be as old as its member is cut off.
 """
 
 from __future__ import annotations
@@ -12,7 +23,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 from kazoo.client import KazooClient
@@ -20,11 +31,15 @@ from kazoo.exceptions import BadVersionError, NodeExistsError, NoNodeError
 
 from faultline.systems_under_test.stores.client import ForeignAnswer
 
-__all__ = ["ROOT", "Found", "Tree"]
+__all__ = ["ROOT", "Found", "ReadMode", "Tree"]
 
 ROOT = "/faultline"
 """The node above all others."""
 
+ReadMode = Literal["commit", "sync", "local"]
+"""The request that goes before a read."""
+
+_ANY_VERSION = -1
 _AT_LEAST_S = 0.001
 
 
@@ -42,9 +57,11 @@ class Tree:
         self._session = session
         self._deadline_s = deadline_s
 
-    def find(self, key: str, *, syncs: bool = True) -> Found | None:
-        """Return the node of `key`; a `sync` goes before on the same connection, which ZooKeeper answers in order."""
-        if syncs:
+    def find(self, key: str, read_mode: ReadMode = "commit") -> Found | None:
+        """Return the node of `key`, None if it does not exist; what a change is built on is read after a commit."""
+        if read_mode == "commit":
+            self._commit_nothing()
+        elif read_mode == "sync":
             self._wait(self._session.sync_async(_path(key)))
         try:
             data, stat = self._wait(self._session.get_async(_path(key)))
@@ -114,6 +131,13 @@ class Tree:
             self.make(key)
             made = self._wait(self._session.create_async(path, sequence=numbered))
         return str(made).rpartition("/")[2]
+
+    def _commit_nothing(self) -> None:
+        transaction = self._session.transaction()
+        transaction.check(ROOT, _ANY_VERSION)
+        (result,) = self._wait(transaction.commit_async())
+        if isinstance(result, Exception):
+            raise result
 
     def _wait(self, answer: Any) -> Any:
         """Return the result of kazoo's `answer`. Raises its error, or a time-out."""
