@@ -22,6 +22,7 @@ import sys
 import tempfile
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 
 import msgspec
@@ -97,6 +98,8 @@ def _version(case: Case) -> str:
     dpkg = shutil.which("dpkg-query")
     if not isinstance(system, HostedStore) or dpkg is None:
         return case.system
+    if case.options.get("jars") == "pyspark":
+        return f"{case.system} of PySpark {version('pyspark')}"
     packages = dict.fromkeys(system.programs.values())
     asked = [
         subprocess.run([dpkg, "-W", "-f", "${Version}", package], capture_output=True, text=True, check=False)
