@@ -91,7 +91,7 @@ def test_more_nodes_than_hosts_are_refused_before_any_host_is_made() -> None:
 def test_a_run_on_hosts_is_recorded_judged_and_replayed_there(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    arguments = ["run", "--hosts", "namespaces:3", "--faults", "none", "--duration", "0.2", "--operations", "40"]
+    arguments = ["run", "--hosts", "namespaces:3", "--faults", "none", "--duration", "1", "--operations", "100"]
     refusal = why_refused()
     if refusal:
         with pytest.raises(HarnessError, match="namespaces"):
