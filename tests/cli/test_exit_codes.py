@@ -244,7 +244,7 @@ def test_the_module_is_the_same_command():
 @pytest.mark.real
 def test_a_real_run_never_takes_the_place_of_an_earlier_one(faultline):
     for _ in range(2):
-        ended = faultline("run", "--world", "local", "--faults", "none", "--duration", "0.5", "--operations", "20")
+        ended = faultline("run", "--world", "local", "--faults", "none", "--duration", "1", "--operations", "60")
         assert ended.code == 0, ended.err
     first, second = sorted(path.name for path in Path("faultline-results/runs").iterdir())
     assert re.fullmatch(r"consistent-core\.register\.calm\.0\.[0-9a-f]{8}\.local", first)

@@ -14,7 +14,7 @@ from faultline.harness.world.local.handshake import RunSecret
 
 pytestmark = [pytest.mark.real, pytest.mark.slow]
 
-WORDS = ["run", "--faults", "none", "--duration", "0.2", "--operations", "30", "--json"]
+WORDS = ["run", "--faults", "none", "--duration", "1", "--operations", "60", "--json"]
 
 
 @pytest.fixture
