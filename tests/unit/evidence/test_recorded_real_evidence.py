@@ -49,6 +49,10 @@ def test_every_claim_is_recorded_as_it_now_stands_and_borne_out(name: str) -> No
     assert outcome.borne_out and outcome.expected == case.expected and outcome.tried == case.seeds
 
 
+def test_the_readme_counts_the_claims() -> None:
+    assert f"| {len(case_names())} [claims](" in (real_evidence.ROOT / "README.md").read_text("utf-8")
+
+
 def test_no_record_outlives_its_claim() -> None:
     assert set(real_evidence.read_records()) <= set(case_names())
 
