@@ -50,7 +50,8 @@ def _stand_still() -> None:
 def _wait() -> None:
     Path(os.environ["HOSTILE_BEGUN"]).touch()
     while True:
-        signal.pause()
+        # Not `signal.pause`, which would miss a signal that comes just before it.
+        time.sleep(0.05)
 
 
 def _raise(error: BaseException) -> None:

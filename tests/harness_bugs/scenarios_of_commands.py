@@ -242,11 +242,11 @@ def _sleeps(process: int) -> bool:
 
 def _be_told(number: signal.Signals) -> None:
     """Let the supervisor get a signal, and wait for the one that it passes on."""
-    try:
-        os.kill(os.getppid(), number)
-        signal.pause()
-    except KeyboardInterrupt:
-        announce(Sealed(ended=True, code=130))
+    # Blocked until it is waited for: `signal.pause` would miss one that comes just before it.
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    os.kill(os.getppid(), number)
+    signal.sigwait([signal.SIGINT])
+    announce(Sealed(ended=True, code=130))
 
 
 def _supervised(work: Callable[[], None]) -> int:
