@@ -48,8 +48,8 @@ def all_mutants(records: list[Power]) -> list[Measured]:
 
 def _summary(records: list[Power]) -> Iterator[str]:
     """Yield the lines of the table of all systems."""
-    yield "| system | drawn | count | by clients | by any means | never accused | not reached | processor minutes |"
-    yield "|---|--:|--:|---|---|--:|--:|--:|"
+    yield "| system | drawn | count | by clients | by any means | no pass | green | not reached | processor minutes |"
+    yield "|---|--:|--:|---|---|--:|--:|--:|--:|"
     for power in records:
         reached = f"{len(power.not_reached)} of {power.mutants_in_all}"
         yield _summary_row(f"`{power.system}`", list(power.mutants), reached, power.processor_s)
@@ -60,8 +60,8 @@ def _summary(records: list[Power]) -> Iterator[str]:
 def _summary_row(system: str, mutants: list[Measured], not_reached: str, processor_s: float) -> str:
     count = sum(one.ending in COUNTED for one in mutants)
     shares = [_told(share_of(mutants, by_client=by_client)) for by_client in (True, False)]
-    survived = sum(one.ending is Ending.SURVIVED for one in mutants)
-    cells = (system, len(mutants), count, *shares, survived, not_reached, f"{processor_s / 60:.1f}")
+    never_accused = [sum(one.ending is ending for one in mutants) for ending in (Ending.INCONCLUSIVE, Ending.SURVIVED)]
+    cells = (system, len(mutants), count, *shares, *never_accused, not_reached, f"{processor_s / 60:.1f}")
     return f"| {' | '.join(map(str, cells))} |"
 
 

@@ -11,12 +11,15 @@ import enum
 import itertools
 import math
 import statistics
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
 
+from faultline.campaign.outcome import RunCounts
 from faultline.campaign.statistics import wilson_interval
+from faultline.harness.verdict import Verdict
 from faultline.power.modules import group_of
 from faultline.power.mutants import Mutant
 from faultline.power.worker import HANG, INVARIANTS, NODE_CRASH, REFUSED, Found, Ran
@@ -44,20 +47,33 @@ CLIENTS = "clients"
 
 
 class Ending(enum.StrEnum):
-    """The ways in which the runs of a mutant end. The first five found it; the last three do not count."""
+    """The ways in which the runs of a mutant end.
+
+    The first five found it. Under an inconclusive one the campaign is no pass, though no run was accused: too many runs
+    of a workload tested nothing. The last three do not count.
+    """
 
     CLIENT = "client-visible"
     INVARIANT = "invariant"
     CRASH = "crash"
     HANG = HANG
     ERROR = "harness-error"
+    INCONCLUSIVE = "inconclusive"
     SURVIVED = "survived"
     UNDISTINGUISHED = "never-distinguished"
     UNREACHED = "never-reached"
     REFUSED = REFUSED
 
 
-COUNTED = (Ending.CLIENT, Ending.INVARIANT, Ending.CRASH, Ending.HANG, Ending.ERROR, Ending.SURVIVED)
+COUNTED = (
+    Ending.CLIENT,
+    Ending.INVARIANT,
+    Ending.CRASH,
+    Ending.HANG,
+    Ending.ERROR,
+    Ending.INCONCLUSIVE,
+    Ending.SURVIVED,
+)
 """The endings of the mutants that count."""
 
 
@@ -202,15 +218,14 @@ def measured(
             )
             first = first or sighting
             first_client = first_client or (sighting if found.by_client else None)
-    changed = sum(bool(one.digest != unchanged[one.number].digest or one.found) for one in ran if one.ended != REFUSED)
     return Measured(
         mutant=mutant,
         group=group_of(mutant.module),
-        ending=_ending(ran, changed, first, first_client),
+        ending=_ending(ran, unchanged, places, first_client or first),
         runs=len(ran),
         runs_reached=sum(bool(one.reached) for one in ran),
-        runs_changed=changed,
-        verdicts=_counted(one.ended or one.verdict for one in ran),
+        runs_changed=_changed(ran, unchanged),
+        verdicts=dict(sorted(Counter(one.ended or one.verdict for one in ran).items())),
         processor_s=round(spent_s, 3),
         out_of_time=first_client is None and spent_s > time_s,
         error=next((one.error for one in ran if one.error), ""),
@@ -219,15 +234,43 @@ def measured(
     )
 
 
-def _ending(ran: Sequence[Ran], changed: int, first: Sighting | None, first_client: Sighting | None) -> Ending:
-    seen = first_client or first
+def _changed(ran: Sequence[Ran], unchanged: Mapping[int, Ran]) -> int:
+    return sum(bool(one.digest != unchanged[one.number].digest or one.found) for one in ran if one.ended != REFUSED)
+
+
+def _ending(
+    ran: Sequence[Ran], unchanged: Mapping[int, Ran], places: Mapping[int, Place], seen: Sighting | None
+) -> Ending:
     if seen is not None:
         return seen.kind
     if ran and all(one.ended == REFUSED for one in ran):
         return Ending.REFUSED
     if not any(one.reached for one in ran):
         return Ending.UNREACHED
-    return Ending.SURVIVED if changed else Ending.UNDISTINGUISHED
+    if not _changed(ran, unchanged):
+        return Ending.UNDISTINGUISHED
+    before = _verdicts_of_cells((unchanged[one.number] for one in ran), places)
+    with_mutant = _verdicts_of_cells(ran, places)
+    spoilt = [
+        cell for cell, verdict in with_mutant.items() if verdict is not Verdict.PASS and before[cell] is Verdict.PASS
+    ]
+    return Ending.INCONCLUSIVE if spoilt else Ending.SURVIVED
+
+
+def _verdicts_of_cells(ran: Iterable[Ran], places: Mapping[int, Place]) -> dict[str, Verdict]:
+    """Return the verdict that a campaign of these runs, none of them accused, has on each workload."""
+    counts: dict[str, Counter[str]] = {}
+    for one in ran:
+        counts.setdefault(places[one.number].workload, Counter())[one.ended or one.verdict] += 1
+    return {
+        workload: RunCounts(
+            passed=each[Verdict.PASS],
+            unknown=each[Verdict.UNKNOWN],
+            vacuous=each[Verdict.VACUOUS],
+            missing=each[REFUSED],
+        ).verdict
+        for workload, each in counts.items()
+    }
 
 
 def _accusations(ran: Ran) -> list[Found]:
@@ -251,13 +294,6 @@ def _name(found: Found) -> str:
     if found.checker == INVARIANTS:
         return found.anomaly
     return f"{found.checker}/{found.anomaly}" if found.anomaly else found.checker
-
-
-def _counted(names: Iterable[str]) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for name in names:
-        counts[name] = counts.get(name, 0) + 1
-    return dict(sorted(counts.items()))
 
 
 def share_of(mutants: Iterable[Measured], *, by_client: bool, within: float = math.inf) -> Share:

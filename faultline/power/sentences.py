@@ -39,9 +39,18 @@ def _seen(power: Power) -> str:
         return "No mutant was found by any means."
     low, high = wilson_interval(seen, found)
     share = f"{100 * seen / found:.0f} % ({100 * low:.0f}–{100 * high:.0f} %)"
+    return f"Of the {found} that were found by any means, clients saw {seen}: {share}. {_never_accused(power)}"
+
+
+def _never_accused(power: Power) -> str:
+    """Return a sentence about the mutants that changed answers and were never accused."""
+    green, quiet = len(_with(power, Ending.SURVIVED)), len(_with(power, Ending.INCONCLUSIVE))
+    harmless = "bugs that were missed, or no bugs"
+    if not quiet:
+        return f"The other {green} changed answers and were never accused: {harmless}."
     return (
-        f"Of the {found} that were found by any means, clients saw {seen}: {share}. "
-        f"The other {power.any.of - found} changed answers and were never accused: bugs that were missed, or no bugs."
+        f"The other {green + quiet} changed answers and were never accused: with {quiet} the campaign is no pass, as "
+        f"too many runs of a workload tested nothing; {green} are {harmless}."
     )
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from faultline.power.mutants import Mutant
-from faultline.power.result import Ending, Measured, Place, cells_of, measured, share_of
+from faultline.power.result import Ending, Measured, Place, Power, cells_of, measured, share_of
+from faultline.power.sentences import lines_of
 from faultline.power.worker import HANG, INVARIANTS, NODE_CRASH, REFUSED, Found, Ran
 
 CLEAN = {number: Ran(number=number, verdict="pass", digest=f"d{number}") for number in range(4)}
@@ -43,6 +44,7 @@ CASES = {
     "crash": ([run(0), run(1, CRASH)], Ending.CRASH),
     "hang": ([run(0, ended=HANG, digest="")], Ending.HANG),
     "error": ([run(0, verdict="harness-error", error="Boom.")], Ending.ERROR),
+    "inconclusive": ([run(0, digest="x", verdict="vacuous"), run(1)], Ending.INCONCLUSIVE),
     "survived": ([run(0, digest="x"), run(1)], Ending.SURVIVED),
     "same": ([run(0), run(1)], Ending.UNDISTINGUISHED),
     "unreached": ([run(0, reached=frozenset()), run(1, reached=frozenset())], Ending.UNREACHED),
@@ -59,6 +61,24 @@ def test_a_mutant_has_the_ending_of_its_runs(name):
     assert result(name).ending is CASES[name][1]
 
 
+@pytest.mark.parametrize(
+    ("verdicts", "unchanged", "ending"),
+    [
+        # Runs 0 and 1 are of one workload, runs 2 and 3 of another.
+        (["vacuous", "vacuous", "pass", "pass"], ["pass"] * 4, Ending.INCONCLUSIVE),
+        (["vacuous", "pass", "pass", "pass"], ["pass"] * 4, Ending.INCONCLUSIVE),
+        (["pass", "pass", "unknown", "pass"], ["pass"] * 4, Ending.INCONCLUSIVE),
+        (["vacuous", "pass", "pass", "pass"], ["pass", "vacuous", "pass", "pass"], Ending.SURVIVED),
+        (["pass"] * 4, ["pass"] * 4, Ending.SURVIVED),
+    ],
+)
+def test_a_campaign_that_was_a_pass_and_is_none_with_the_mutant_is_inconclusive(verdicts, unchanged, ending):
+    places = {number: Place(7, ("register", "cart")[number // 2], "") for number in range(4)}
+    ran = [run(number, verdict=verdict, digest="x") for number, verdict in enumerate(verdicts)]
+    clean = {number: Ran(number=number, verdict=verdict) for number, verdict in enumerate(unchanged)}
+    assert measured(mutant("quiet"), ran, clean, places, time_s=60.0).ending is ending
+
+
 def test_the_first_sighting_of_any_kind_and_that_of_clients_are_told_apart():
     one = result("client")
     assert one.first is not None
@@ -71,8 +91,8 @@ def test_the_first_sighting_of_any_kind_and_that_of_clients_are_told_apart():
 def test_shares_are_of_the_mutants_that_count():
     results = list(map(result, CASES))
     clients, anyhow = share_of(results, by_client=True), share_of(results, by_client=False)
-    assert (clients.found, clients.of) == (1, 6)
-    assert (anyhow.found, anyhow.of) == (5, 6)
+    assert (clients.found, clients.of) == (1, 7)
+    assert (anyhow.found, anyhow.of) == (5, 7)
     assert clients.low < clients.share < clients.high
     assert anyhow.median_runs == 1
     assert share_of([], by_client=True).share == 0
@@ -106,15 +126,51 @@ def test_a_cell_of_the_matrix_is_the_share_under_one_package_of_faults():
     }
     cells = {(cell.faults, cell.checker): cell for cell in found if cell.group == "high-water-mark"}
     assert cells["any", "any"].found == cells["kill", "any"].found
-    assert (cells["kill", "linearizability"].found, cells["kill", "linearizability"].mutants) == (1, 6)
+    assert (cells["kill", "linearizability"].found, cells["kill", "linearizability"].mutants) == (1, 7)
     assert cells["kill", "any"].found == 5
     assert cells["kill", INVARIANTS].found == 2
     assert cells["kill", NODE_CRASH].found == 1
-    # Eleven runs of six seconds are of mutants that count.
-    assert cells["kill", "clients"].processor_min == pytest.approx(1.1)
-    assert cells["kill", "clients"].per_minute == pytest.approx(1 / 1.1, abs=0.001)
+    # Thirteen runs of six seconds are of mutants that count.
+    assert cells["kill", "clients"].processor_min == pytest.approx(1.3)
+    assert cells["kill", "clients"].per_minute == pytest.approx(1 / 1.3, abs=0.001)
 
 
 def test_a_mutant_that_ran_out_of_time_is_told():
     assert measured(mutant("slow"), [run(0), run(1)], CLEAN, PLACES, time_s=10.0).out_of_time
     assert not result("same").out_of_time
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        (
+            ["client", "survived"],
+            "The other 1 changed answers and were never accused: bugs that were missed, or no bugs.",
+        ),
+        (
+            ["client", "inconclusive", "survived"],
+            "The other 2 changed answers and were never accused: with 1 the campaign is no pass, as too many runs of a "
+            "workload tested nothing; 1 are bugs that were missed, or no bugs.",
+        ),
+    ],
+)
+def test_mutants_without_an_accusation_are_told_apart_by_the_campaign_being_a_pass(names, told):
+    results = tuple(map(result, names))
+    power = Power(
+        version="1",
+        command="faultline power --system toy",
+        system="toy",
+        workloads=("register",),
+        seed=0,
+        runs_max=4,
+        processor_s_max=60.0,
+        unchanged_runs=4,
+        unchanged_refused=0,
+        unchanged_verdicts={"pass": 4},
+        alarms=(),
+        mutants=results,
+        clients=share_of(results, by_client=True),
+        any=share_of(results, by_client=False),
+        processor_s=6.0,
+    )
+    assert lines_of(power)[1].endswith(told)
