@@ -210,7 +210,7 @@ def pages() -> dict[Path, str]:
     made[GENERATED / "anomalies.md"] = anomalies_page(listing("anomalies"))
     made[GENERATED / "python-api.md"] = python_api_page()
     made[GENERATED / "rows.md"] = rows_page.rows_page(load_requirements(), row_evidence.evidence(), read_witnesses())
-    made[power_page.PAGE] = power_page.page(power_page.read_records())
+    made[power_page.PAGE] = power_page.page(power_page.read_records(), power_page.read_further())
     made[story_page.PAGE] = story_page.page(story_page.load_chapters(), read_records())
     made |= pattern_pages.pages(read_records(), pattern_pages.read_diagrams())
     made[bug_evidence_page.PAGE] = bug_evidence_page.page(read_records())

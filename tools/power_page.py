@@ -2,7 +2,8 @@
 
     faultline power --system SYSTEM --json >> docs/reference/power.jsonl
 
-records one more; an older line of the same system goes.
+records one more; an older line of the same system goes. `tools/power_further.py` records further runs of the mutants
+that no run accused.
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ from pathlib import Path
 import msgspec
 
 from faultline.power.result import COUNTED, Ending, Measured, Power, Share, share_of
-from faultline.power.sentences import markdown_of
+from faultline.power.sentences import markdown_of, mutant_row
 
-__all__ = ["PAGE", "RECORDS", "all_mutants", "page", "read_records"]
+__all__ = ["FURTHER", "PAGE", "RECORDS", "accused_later", "all_mutants", "page", "read_further", "read_records"]
 
 _REFERENCE = Path(__file__).resolve().parents[1] / "docs" / "reference"
 RECORDS: Path = _REFERENCE / "power.jsonl"
+FURTHER: Path = _REFERENCE / "power-further.jsonl"
 PAGE: Path = _REFERENCE / "generated" / "power.md"
 
 _OPENING = """\
@@ -36,9 +38,47 @@ def read_records() -> list[Power]:
     return msgspec.json.Decoder(Power).decode_lines(RECORDS.read_bytes())
 
 
-def page(records: list[Power]) -> str:
+def read_further(file: Path = FURTHER) -> list[Power]:
+    """Return the recorded further runs of mutants that were never accused, one for each system; none without a file."""
+    return msgspec.json.Decoder(Power).decode_lines(file.read_bytes()) if file.exists() else []
+
+
+def accused_later(records: list[Power], further: list[Power]) -> list[Measured]:
+    """Return the further runs of those mutants of `records` that were accused in them alone."""
+    quiet = {(power.system, one.mutant.id) for power in records for one in power.mutants if one.first is None}
+    return [
+        one
+        for power in further
+        for one in power.mutants
+        if one.first is not None and (power.system, one.mutant.id) in quiet
+    ]
+
+
+def page(records: list[Power], further: list[Power]) -> str:
     """Return the whole page, a section for each system."""
-    return "\n".join([_OPENING, *_summary(records), *map(_section, records)])
+    return "\n".join([_OPENING, *_summary(records), *_further(records, further), *map(_section, records)])
+
+
+def _further(records: list[Power], further: list[Power]) -> Iterator[str]:
+    """Yield the section on the mutants that only further runs accused."""
+    if not further:
+        return
+    later = accused_later(records, further)
+    tried = sum(len(power.mutants) for power in further)
+    yield "## Accused in further runs alone"
+    yield ""
+    yield f"Of {tried} mutants that no run accused, {len(later)} were accused in {_spans(further)} further runs,"
+    yield "with seeds that the first ones did not have (`python tools/power_further.py`)."
+    yield ""
+    yield "| mutant | change | ending | further runs | s | by |"
+    yield "|---|---|---|--:|--:|---|"
+    yield from map(mutant_row, later)
+    yield ""
+
+
+def _spans(further: list[Power]) -> str:
+    """Return the numbers of runs, in words."""
+    return " or ".join(map(str, sorted({power.runs_max for power in further})))
 
 
 def all_mutants(records: list[Power]) -> list[Measured]:

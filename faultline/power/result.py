@@ -49,8 +49,8 @@ CLIENTS = "clients"
 class Ending(enum.StrEnum):
     """The ways in which the runs of a mutant end.
 
-    The first five found it. Under an inconclusive one the campaign is no pass, though no run was accused: too many runs
-    of a workload tested nothing. The last three do not count.
+    The first five found it. Under an inconclusive one the campaign is no pass, though no run was accused: runs of a
+    workload tested too little or were not decided. The last three do not count.
     """
 
     CLIENT = "client-visible"

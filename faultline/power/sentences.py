@@ -9,7 +9,7 @@ from faultline.campaign.statistics import wilson_interval
 from faultline.power.modules import group_of
 from faultline.power.result import ANY, CLIENTS, COUNTED, Cell, Ending, Measured, Power, Share, share_of
 
-__all__ = ["headline", "lines_of", "markdown_of", "mutant_lines"]
+__all__ = ["headline", "lines_of", "markdown_of", "mutant_lines", "mutant_row"]
 
 _APART = {
     Ending.UNREACHED: "never reached in these runs",
@@ -50,7 +50,7 @@ def _never_accused(power: Power) -> str:
         return f"The other {green} changed answers and were never accused: {harmless}."
     return (
         f"The other {green + quiet} changed answers and were never accused: with {quiet} the campaign is no pass, as "
-        f"too many runs of a workload tested nothing; {green} are {harmless}."
+        f"runs of a workload tested too little or were not decided; {green} are {harmless}."
     )
 
 
@@ -135,10 +135,10 @@ def markdown_of(power: Power) -> str:
         "",
         "| mutant | change | ending | runs | s | by |",
         "|---|---|---|---|---|---|",
-        *map(_mutant_row, (one for ending in COUNTED for one in _with(power, ending))),
+        *map(mutant_row, (one for ending in COUNTED for one in _with(power, ending))),
     ]
     for ending, words in _APART.items():
-        rows = [_mutant_row(one) for one in _with(power, ending)]
+        rows = [mutant_row(one) for one in _with(power, ending)]
         if rows:
             head = ["| mutant | change | ending | runs | s | by |", "|---|---|---|---|---|---|"]
             lines += ["", f"## {words[0].upper()}{words[1:]}", "", *head, *rows]
@@ -198,7 +198,8 @@ def _probability(cell: Cell) -> str:
     return f"{cell.found}: {100 * cell.probability:.0f} % ({100 * cell.low:.0f}–{100 * cell.high:.0f} %)"
 
 
-def _mutant_row(one: Measured) -> str:
+def mutant_row(one: Measured) -> str:
+    """Return the row of one mutant in a table of Markdown: its change, its ending, and the run that found it."""
     seen = one.first_client or one.first
     by, runs, seconds = (seen.by, seen.runs, seen.processor_s) if seen else ("–", one.runs, one.processor_s)
     return f"| `{one.mutant.id}` | {_code(one.mutant.diff)} | {one.ending} | {runs} | {seconds:.1f} | {by} |"

@@ -35,3 +35,32 @@ def test_records_are_whole_and_accuse_no_unchanged_program(records):
         assert not power.alarms
         assert len(power.mutants) >= 10
         assert power.interrupted or not power.missing
+
+
+def test_the_page_tells_how_many_mutants_only_further_runs_accused(records):
+    import power_page
+
+    text = (ROOT / "docs/reference/power.md").read_text("utf-8")
+    further = power_page.read_further()
+    tried = sum(len(power.mutants) for power in further)
+    later = power_page.accused_later(records, further)
+    mutants = [one for power in records for one in power.mutants]
+    known = share_of(mutants, by_client=False).found + len(later)
+    assert tried == sum(one.ending in ("inconclusive", "survived") for one in mutants)
+    assert f"Of the {tried} that were left, {len(later)} were accused" in text
+    for by_client in (True, False):
+        assert f"{share_of(mutants, by_client=by_client).found} of {known}" in text
+    assert not any(power.alarms for power in further)
+
+
+def test_further_runs_are_of_the_mutants_that_were_left_and_have_seeds_of_their_own(records):
+    import power_further
+    import power_page
+
+    first = {power.system: power for power in records}
+    for further in power_page.read_further():
+        power = first[further.system]
+        assert further.seed == power_further.first_unused_seed(power)
+        assert [one.mutant.id for one in further.mutants] == [
+            one.mutant.id for one in power_further.never_accused(power)
+        ]

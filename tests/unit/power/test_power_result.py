@@ -149,8 +149,8 @@ def test_a_mutant_that_ran_out_of_time_is_told():
         ),
         (
             ["client", "inconclusive", "survived"],
-            "The other 2 changed answers and were never accused: with 1 the campaign is no pass, as too many runs of a "
-            "workload tested nothing; 1 are bugs that were missed, or no bugs.",
+            "The other 2 changed answers and were never accused: with 1 the campaign is no pass, as runs of a workload "
+            "tested too little or were not decided; 1 are bugs that were missed, or no bugs.",
         ),
     ],
 )
